@@ -1,0 +1,48 @@
+// Every error that warmfork itself answers with: a stable code, a status and a sentence that says what to do.
+// A message holds no address, path, prompt or stack, and no phrase that agents take for a context overflow.
+// Codes of a refused fork (`summary_*`) and of a summary by id stand in receipt/reasons.ts and summary/verdict.ts.
+
+interface ErrorDefinition {
+  readonly status: number
+  readonly type: string
+  readonly message: string
+}
+
+export const errorDefinitions = {
+  route_not_allowed: {
+    status: 404,
+    type: 'invalid_request_error',
+    message: 'warmfork does not pass this route. Add it to routes.allow in the configuration if clients need it.',
+  },
+  body_too_large: {
+    status: 413,
+    type: 'invalid_request_error',
+    message: 'The request body is larger than warmfork accepts. Raise limits.body_bytes in the configuration.',
+  },
+  upstream_unreachable: {
+    status: 502,
+    type: 'upstream_error',
+    message: 'The engine behind warmfork could not be reached. Check that it runs and that upstream.url is right.',
+  },
+  upstream_reset: {
+    status: 502,
+    type: 'upstream_error',
+    message: 'The engine behind warmfork closed the connection before it answered. Check its log, then send the request again.',
+  },
+  upstream_timeout: {
+    status: 504,
+    type: 'upstream_error',
+    message: 'The engine behind warmfork did not accept the connection in time. Check its load, or raise upstream.connect_timeout_ms.',
+  },
+} as const satisfies Record<string, ErrorDefinition>
+
+export type ErrorCode = keyof typeof errorDefinitions
+
+/**
+ * The body of an error of ours, in OpenAI's form.
+ * @param code stable name; clients may switch on it
+ * @param message one sentence that says what to do
+ */
+export function errorBody(code: string, message: string, type: string): Buffer {
+  return Buffer.from(JSON.stringify({ error: { message, type, param: null, code } }))
+}
