@@ -1,0 +1,118 @@
+// What can be configured: every key with its type, range and default. Sources and faults: config/.
+// zod is used here and nowhere else: traffic is never validated by a schema.
+
+import { z } from 'zod'
+import { upstreamUrlFault } from './config/upstream-url.ts'
+
+/** Longest delay that a Node timer keeps; a longer one would fire at once. */
+const maxTimerMs = 2 ** 31 - 1
+
+// The text given as `error` completes the sentence "<key> is <value>, but must be …".
+
+function wholeFromTo(what: string, min: number, max: number) {
+  const error = `${what} from ${min} to ${max}`
+  return z.int({ error }).min(min, { error }).max(max, { error })
+}
+
+function wholeAtLeast(what: string, min: number) {
+  const error = `${what}, at least ${min}`
+  return z.int({ error }).min(min, { error })
+}
+
+const port = () => wholeFromTo('a whole number', 0, 65535)
+const milliseconds = (min: number) => wholeFromTo('a whole number of milliseconds', min, maxTimerMs)
+const seconds = (min: number) => wholeFromTo('a whole number of seconds', min, Math.floor(maxTimerMs / 1000))
+const bytes = (min: number) => wholeAtLeast('a whole number of bytes', min)
+const tokens = (min: number) => wholeAtLeast('a whole number of tokens', min)
+const optionalTokens = () => wholeAtLeast('null or a whole number of tokens', 1).nullable().default(null)
+
+function oneOf<const T extends readonly string[]>(...names: T) {
+  return z.enum(names, { error: `one of ${names.join(', ')}` })
+}
+
+function host() {
+  const error = 'a host name or an address to listen on'
+  return z.string({ error }).regex(/^[^\s/]+$/, { error })
+}
+
+function listOf(what: string, pattern: RegExp) {
+  const entry = `a list in which every entry is ${what}`
+  return z.array(z.string({ error: entry }).regex(pattern, { error: entry }), { error: `a list, its entries ${what}` })
+}
+
+/** Header names are looked up in Node's lower-case headers, so they are kept in lower case. */
+function headerNames() {
+  const error = 'a list of header names'
+  const name = z.string({ error }).regex(/^[!#$%&'*+.^_`|~0-9a-z-]+$/i, { error }).toLowerCase()
+  return z.array(name, { error })
+}
+
+function upstreamUrl() {
+  return z
+    .string({ error: 'an http or https URL, or null' })
+    .superRefine((url, context) => {
+      const fault = upstreamUrlFault(url)
+      if (fault !== null) context.addIssue({ code: 'custom', message: fault })
+    })
+    .nullable()
+}
+
+const conversationHeaders = [
+  'x-conversation-id',
+  'x-session-id',
+  'x-session-affinity',
+  'session-id',
+  'session_id',
+  'thread-id',
+  'x-opencode-session',
+  'x-claude-code-session-id',
+  'x-litellm-session-id',
+  'x-affinity',
+]
+
+const conversationBodyFields = ['metadata.conversation_id', 'metadata.session_id', 'prompt_cache_key', 'session_id']
+
+const section = <T extends z.core.$ZodShape>(shape: T) => z.strictObject(shape).prefault({} as never)
+
+export const configSchema = z.strictObject({
+  upstream: section({
+    url: upstreamUrl().default(null),
+    connect_timeout_ms: milliseconds(1).default(5000),
+  }),
+  server: section({ host: host().default('127.0.0.1'), port: port().default(8080) }),
+  admin: section({ host: host().default('127.0.0.1'), port: port().default(8081) }),
+  limits: section({
+    body_bytes: bytes(1).default(256 * 1024 * 1024),
+    header_bytes: bytes(1024).default(64 * 1024),
+  }),
+  routes: section({ allow: listOf('a path that begins with /', /^\/\S*$/).default([]) }),
+  tenant: section({ headers: headerNames().default([]) }),
+  conversation: section({
+    headers: headerNames().default(conversationHeaders),
+    body_fields: listOf('a member name, or several joined by dots', /^[^.\s]+(\.[^.\s]+)*$/).default(conversationBodyFields),
+  }),
+  evidence: section({ max_bytes: bytes(1).default(512 * 1024 * 1024), ttl_s: seconds(1).default(3600) }),
+  summary: section({
+    input_cap_tokens: optionalTokens(),
+    output_allowance_tokens: optionalTokens(),
+    min_output_tokens: tokens(1).default(4000),
+    by_id: oneOf('on', 'off').default('off'),
+  }),
+  fork: section({
+    mode: oneOf('on', 'observe', 'off').default('on'),
+    hold_headers_ms: milliseconds(0).default(5000),
+    min_saved_tokens: tokens(0).default(1024),
+    backoff_after: wholeAtLeast('a whole number of forks', 1).default(3),
+    backoff_s: seconds(0).default(300),
+  }),
+  proof: section({ timeout_ms: milliseconds(1).default(5000) }),
+  shutdown: section({ grace_ms: milliseconds(0).default(30_000) }),
+  log: section({ level: oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent').default('info') }),
+  simulator: z.boolean({ error: 'true or false' }).default(false),
+})
+
+/** Everything that is in force, each key with a value. Units are in the names: _ms, _s, _bytes, _tokens. */
+export type Config = z.output<typeof configSchema>
+
+/** The configuration with nothing set. */
+export const defaultConfig: Config = configSchema.parse({})
