@@ -10,10 +10,10 @@ export function upstreamUrlFault(url: string): string | null {
   const parsed = URL.parse(url)
   if (parsed === null || !/^https?:\/\//i.test(url)) return `a URL that begins with http:// or https://, as in ${example}`
   if (parsed.username !== '' || parsed.password !== '') {
-    return `without credentials, since warmfork passes on those of the clients: leave out what stands before the @`
+    return `without credentials, since warmfork passes on those of the clients (leave out what stands before the @)`
   }
-  if (url.includes('?')) return `without a query: leave out the ? and what follows it`
-  if (url.includes('#')) return `without a fragment: leave out the # and what follows it`
+  if (url.includes('?')) return `without a query (leave out the ? and what follows it)`
+  if (url.includes('#')) return `without a fragment (leave out the # and what follows it)`
   if (!/^(\/|\/v1\/?)$/.test(parsed.pathname)) {
     return `without a path other than /v1, since each request brings its own, as in ${parsed.origin}`
   }

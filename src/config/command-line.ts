@@ -1,0 +1,56 @@
+// Reads the command line. Unknown flags and stray arguments are faults; values are judged by the schema later.
+
+import { parseArgs } from 'node:util'
+import { nearest } from './nearest.ts'
+import { commands, type Flag, settings } from './settings.ts'
+import { showName } from './show.ts'
+
+const flags: readonly Flag[] = [...settings, ...commands]
+
+export interface CommandLine {
+  /** Flag name and its value; true for a flag that takes none. */
+  readonly given: ReadonlyMap<string, string | true>
+  /** One sentence each. */
+  readonly faults: readonly string[]
+}
+
+export function readCommandLine(args: readonly string[]): CommandLine {
+  const { tokens } = parseArgs({
+    args: [...args],
+    options: Object.fromEntries(flags.map(({ flag, placeholder }) => [flag, { type: placeholder === undefined ? 'boolean' : 'string' } as const])),
+    strict: false,
+    tokens: true,
+  })
+  const given = new Map<string, string | true>()
+  const faults: string[] = []
+  let unknownBefore = false
+  for (const token of tokens) {
+    if (token.kind === 'option') {
+      const row = flags.find(({ flag }) => flag === token.name)
+      const fault = row === undefined ? unknownFlag(token.rawName) : valueFault(token, row)
+      if (fault === null) given.set(token.name, token.value ?? true)
+      else faults.push(fault)
+      unknownBefore = row === undefined && token.inlineValue !== true
+    } else {
+      // What follows an unknown flag is its value, and may be a secret.
+      if (token.kind === 'positional' && !unknownBefore) faults.push(strayArgument(token.value))
+      unknownBefore = false
+    }
+  }
+  return { given, faults }
+}
+
+function unknownFlag(rawName: string): string {
+  const meant = nearest(rawName.replace(/^-+/, ''), flags.map(({ flag }) => flag))
+  return `${showName(rawName)} is not a flag of warmfork: ${meant === null ? 'see warmfork --help.' : `did you mean --${meant}?`}`
+}
+
+function valueFault(token: { value?: string; inlineValue?: boolean }, { flag, placeholder }: Flag): string | null {
+  if (placeholder === undefined) return token.inlineValue ? `--${flag} takes no value: give it alone, or leave it out.` : null
+  const missing = token.value === undefined || (!token.inlineValue && token.value.startsWith('--'))
+  return missing ? `--${flag} on the command line has no value: give one, as in --${flag} <${placeholder}>.` : null
+}
+
+function strayArgument(argument: string): string {
+  return `${showName(argument)} on the command line belongs to no flag: put the flag before it, as in --upstream <url>.`
+}
