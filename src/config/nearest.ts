@@ -5,6 +5,10 @@
  * @returns null where none is near enough to be offered
  */
 export function nearest(name: string, candidates: readonly string[]): string | null {
+  // A name that was only begun: evidence.ttl for evidence.ttl_s.
+  const begun = candidates.find((candidate) => name.length > 2 && plain(candidate).startsWith(plain(name)))
+  if (begun !== undefined) return begun
+
   let best: string | null = null
   let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1
   for (const candidate of candidates) {
