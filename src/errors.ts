@@ -19,6 +19,21 @@ export const errorDefinitions = {
     type: 'invalid_request_error',
     message: 'The request body is larger than warmfork accepts. Raise limits.body_bytes in the configuration.',
   },
+  malformed_request: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'What arrived is not valid HTTP/1.1. Check the client or the proxy in front of warmfork.',
+  },
+  request_timeout: {
+    status: 408,
+    type: 'invalid_request_error',
+    message: 'The request head did not arrive in time. Send the request again.',
+  },
+  headers_too_large: {
+    status: 431,
+    type: 'invalid_request_error',
+    message: 'The request headers are larger than warmfork accepts. Raise limits.header_bytes in the configuration.',
+  },
   upstream_unreachable: {
     status: 502,
     type: 'upstream_error',

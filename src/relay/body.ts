@@ -1,0 +1,70 @@
+// Reads a client's body whole, up to a limit, and refuses what it will not read in a way that the client can see.
+// Never looks into the bytes: compressed or broken bodies are whole bodies too.
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { errorDefinitions, type ErrorCode } from '../errors.ts'
+import { sendError, writeErrorAnswer } from './respond.ts'
+
+export type BodyReading =
+  | { readonly kind: 'whole'; readonly body: Buffer }
+  /** The limit is passed, or will be; the rest is unread. */
+  | { readonly kind: 'too_large' }
+  /** The client went before its last byte. */
+  | { readonly kind: 'gone' }
+
+/** How long a refused upload is read on and thrown away, in ms. */
+const lingerMs = 10_000
+
+const noBody: BodyReading = { kind: 'whole', body: Buffer.alloc(0) }
+
+/**
+ * @param limitBytes a body of exactly this many bytes is still accepted
+ */
+export async function readBody(request: IncomingMessage, limitBytes: number): Promise<BodyReading> {
+  if (!hasBody(request)) return noBody
+  if (Number(request.headers['content-length'] ?? 0) > limitBytes) return { kind: 'too_large' }
+
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = []
+    let length = 0
+    const settle = (reading: BodyReading) => {
+      request.off('data', onData).off('end', onEnd).off('close', onClose)
+      resolve(reading)
+    }
+    const onData = (chunk: Buffer) => {
+      length += chunk.length
+      if (length > limitBytes) settle({ kind: 'too_large' })
+      else chunks.push(chunk)
+    }
+    const onEnd = () => settle({ kind: 'whole', body: chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length) })
+    const onClose = () => settle({ kind: 'gone' })
+    request.on('data', onData).on('end', onEnd).on('close', onClose)
+  })
+}
+
+/**
+ * Answers with an error before the body is read, then reads on for a while without keeping anything:
+ * a socket that is closed with unread bytes is reset, and many clients would lose the answer with it.
+ * @param extraHeaders name, value, …
+ */
+export function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  code: ErrorCode,
+  extraHeaders: readonly string[] = [],
+): void {
+  if (!hasBody(request) || request.readableEnded) {
+    sendError(response, code, extraHeaders)
+    return
+  }
+  writeErrorAnswer(response, { code, ...errorDefinitions[code] }, ['connection', 'close', ...extraHeaders])
+  const stop = () => response.end()
+  const timer = setTimeout(stop, lingerMs)
+  response.once('close', () => clearTimeout(timer))
+  request.once('end', stop)
+  request.resume()
+}
+
+function hasBody(request: IncomingMessage): boolean {
+  return request.headers['content-length'] !== undefined || request.headers['transfer-encoding'] !== undefined
+}

@@ -1,0 +1,142 @@
+// A client's request to the engine and the reply back, as they came and when they come: the hot path out.
+// Never parses a byte, and never lets half a reply look whole.
+
+import type { ServerResponse } from 'node:http'
+import { headersForClient, headersForEngine, headerValue } from './headers.ts'
+import { sendError } from './respond.ts'
+import type { ExchangeHandler, Relay, ReplyEnd, ReplyObserver, Upstream } from './types.ts'
+import { connectTimedOut } from './upstream.ts'
+
+export interface RelayOptions {
+  /** Headers on every reply, errors of ours included. Name, value, … */
+  readonly replyHeaders?: readonly string[]
+  /** Told once per reply whose observer threw; the client notices nothing. */
+  readonly onObserverFault?: (error: unknown) => void
+}
+
+/**
+ * Relays requests to one engine. `pass` tells its observer `complete` as soon as the engine's body has ended, so
+ * that what is recorded is there before the client's next request; the promise waits until the client has it all.
+ * A connection that was reset before any head counts as `upstream_died`, one that never was as `unreachable`.
+ */
+export function createRelay(upstream: Upstream, options: RelayOptions = {}): Relay {
+  const everyReply = options.replyHeaders ?? []
+
+  return {
+    pass(request, passOptions = {}) {
+      const { response, gone } = request
+      const observer = guarded(passOptions.observer, options.onObserverFault)
+      if (gone.aborted) {
+        observer.end('client_gone')
+        return Promise.resolve('client_gone')
+      }
+
+      return new Promise<ReplyEnd>((resolve) => {
+        let ended: ReplyEnd | undefined
+        let hasLength = false
+
+        const leave = () => {
+          if (ended === undefined) {
+            ended = 'client_gone'
+            exchange.abort()
+            observer.end(ended)
+          }
+          resolve(ended === 'complete' && !response.writableFinished ? 'client_gone' : ended)
+        }
+        gone.addEventListener('abort', leave, { once: true })
+
+        const settle = (how: ReplyEnd) => {
+          ended = how
+          observer.end(how)
+          response.once('close', () => {
+            gone.removeEventListener('abort', leave)
+            leave()
+          })
+        }
+
+        const handler: ExchangeHandler = {
+          head(status, statusMessage, rawHeaders) {
+            const headers = headersForClient(rawHeaders)
+            hasLength = headerValue(headers, 'content-length') !== undefined
+            headers.push(...(passOptions.replyHeaders ?? []), ...everyReply)
+            response.writeHead(status, statusMessage, headers)
+            response.flushHeaders()
+            observer.head(status, rawHeaders)
+          },
+          data(chunk) {
+            if (!response.write(chunk)) exchange.pause()
+            observer.data(chunk)
+          },
+          end(rawTrailers) {
+            if (rawTrailers.length > 0) response.addTrailers(pairs(headersForClient(rawTrailers)))
+            response.end()
+            settle('complete')
+          },
+          fault(fault, error) {
+            if (response.headersSent) {
+              cut(response, hasLength)
+            } else if (fault !== 'unreachable') {
+              sendError(response, 'upstream_reset', everyReply)
+            } else {
+              sendError(response, connectTimedOut(error) ? 'upstream_timeout' : 'upstream_unreachable', everyReply)
+            }
+            settle(fault === 'unreachable' ? 'unreachable' : 'upstream_died')
+          },
+        }
+
+        const exchange = upstream.exchange(
+          {
+            method: request.method,
+            target: request.target,
+            headers: headersForEngine(request.rawHeaders),
+            body: request.body,
+          },
+          handler,
+          { retryReused: true },
+        )
+        response.on('drain', () => exchange.resume())
+      })
+    },
+  }
+}
+
+/**
+ * Ends a reply that lacks its rest so that the client cannot take it for whole: what is written still arrives, the end does not.
+ * @param hasLength whether the client knows how many bytes are missing
+ */
+function cut(response: ServerResponse, hasLength: boolean): void {
+  // Without length or chunks (HTTP/1.0) an orderly close is the end of the body: only a reset tells.
+  if (hasLength || response.chunkedEncoding) response.socket?.destroySoon()
+  else response.socket?.resetAndDestroy()
+}
+
+/** An observer that cannot hurt: after a throw it only hears the end, so that it can release what it holds. */
+function guarded(observer: ReplyObserver | undefined, onFault: RelayOptions['onObserverFault']): ReplyObserver {
+  if (observer === undefined) return { head() {}, data() {}, end() {} }
+  let faulty = false
+  const attempt = (call: () => void) => {
+    try {
+      call()
+    } catch (error) {
+      if (!faulty) onFault?.(error)
+      faulty = true
+    }
+  }
+  return {
+    head(status, rawHeaders) {
+      if (!faulty) attempt(() => observer.head(status, rawHeaders))
+    },
+    data(chunk) {
+      if (!faulty) attempt(() => observer.data(chunk))
+    },
+    end(how) {
+      attempt(() => observer.end(how))
+    },
+  }
+}
+
+function pairs(raw: readonly string[]): [string, string][] {
+  const result: [string, string][] = []
+  for (let i = 0; i + 1 < raw.length; i += 2) result.push([raw[i]!, raw[i + 1]!])
+  return result
+}

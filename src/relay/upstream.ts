@@ -1,0 +1,225 @@
+// The engine's address and its sockets: the only file of the relay that knows undici.
+// Sends what it is given and reports what comes back; it never reads, changes or copies a body.
+
+import type { Socket } from 'node:net'
+import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
+import type { Exchange, ExchangeHandler, Outgoing, Upstream } from './types.ts'
+
+/** Idle sockets are closed after this many ms: before uvicorn closes its own at 5 s. */
+const keepAliveMs = 4_000
+
+/** A reused socket that fails later than this many ms after the write may have reached a working engine. */
+const retryWithinMs = 1_000
+
+/** Bytes of a reply's head; undici's own 16 KiB are less than some gateways send. */
+const replyHeadBytes = 256 * 1024
+
+const clientOptions = {
+  pipelining: 1,
+  allowH2: false,
+  // vLLM answers its headers, then prefills for minutes: only the client's patience ends an exchange.
+  headersTimeout: 0,
+  bodyTimeout: 0,
+  keepAliveTimeout: keepAliveMs,
+  keepAliveMaxTimeout: keepAliveMs,
+  maxHeaderSize: replyHeadBytes,
+} satisfies Client.Options
+
+/** What a running exchange must know about the connection that carries it. */
+interface Line {
+  socket: Socket | undefined
+  /** Requests written to `socket` so far. */
+  requests: number
+}
+
+interface LineOptions extends Dispatcher.DispatchOptions {
+  readonly onLine: (line: Line) => void
+}
+
+/** An undici client, which holds one connection at a time, that tells a request which line it got. */
+class LineClient extends Client {
+  readonly #line: Line
+
+  constructor(origin: string | URL, connector: buildConnector.connector) {
+    const line: Line = { socket: undefined, requests: 0 }
+    super(origin, {
+      ...clientOptions,
+      connect: (target, done) =>
+        connector(target, (...result) => {
+          line.socket = result[1] ?? undefined
+          line.requests = 0
+          done(...result)
+        }),
+    })
+    this.#line = line
+  }
+
+  override dispatch(options: LineOptions, handler: Dispatcher.DispatchHandler): boolean {
+    options.onLine(this.#line)
+    return super.dispatch(options, handler)
+  }
+}
+
+/**
+ * The engine behind one address.
+ * @param options.origin scheme, host and port
+ * @param options.connectTimeoutMs limit for name lookup, TCP and TLS together, in ms
+ */
+export function createUpstream(options: { origin: string; connectTimeoutMs: number }): Upstream {
+  const connector = buildConnector({ timeout: options.connectTimeoutMs, allowH2: false })
+  const pool = new Pool(options.origin, {
+    connections: null,
+    connect: connector,
+    factory: (origin) => new LineClient(origin, connector),
+  })
+  const closingClients = new Set<Promise<void>>()
+
+  /** A client of its own for one request, so that no pooled socket, stale like the last, can be picked. */
+  function fresh(send: (dispatcher: Dispatcher) => void): void {
+    const client = new LineClient(options.origin, connector)
+    send(client)
+    const closing = client.close().finally(() => closingClients.delete(closing))
+    closingClients.add(closing)
+  }
+
+  return {
+    origin: options.origin,
+    exchange(outgoing, handler, { retryReused }) {
+      const exchange = new RunningExchange(outgoing, handler, retryReused ? fresh : undefined)
+      // Not in this tick: whoever calls must have the exchange in hand before its first callback.
+      queueMicrotask(() => exchange.send(pool))
+      return exchange
+    },
+    async close() {
+      await pool.close()
+      await Promise.all(closingClients)
+    },
+  }
+}
+
+/**
+ * Whether a connection failed for lack of time, and not for a refusal.
+ * @param error of a fault 'unreachable'
+ */
+export function connectTimedOut(error: Error): boolean {
+  const code = 'code' in error ? error.code : undefined
+  return code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT'
+}
+
+class RunningExchange implements Exchange, Dispatcher.DispatchHandler {
+  readonly #outgoing: Outgoing
+  readonly #handler: ExchangeHandler
+  #fresh: ((send: (dispatcher: Dispatcher) => void) => void) | undefined
+  #controller: Dispatcher.DispatchController | undefined
+  #line: Line | undefined
+  #over = false
+  #written = false
+  #writtenAt = 0
+  #onReusedSocket = false
+  #byteArrived = false
+  #headArrived = false
+
+  constructor(
+    outgoing: Outgoing,
+    handler: ExchangeHandler,
+    fresh: ((send: (dispatcher: Dispatcher) => void) => void) | undefined,
+  ) {
+    this.#outgoing = outgoing
+    this.#handler = handler
+    this.#fresh = fresh
+  }
+
+  send(dispatcher: Dispatcher): void {
+    if (this.#over) return
+    const options: LineOptions = {
+      method: this.#outgoing.method as Dispatcher.HttpMethod,
+      path: this.#outgoing.target,
+      headers: this.#outgoing.headers as string[],
+      body: this.#outgoing.body,
+      onLine: (line) => {
+        this.#line = line
+      },
+    }
+    dispatcher.dispatch(options, this)
+  }
+
+  abort(): void {
+    if (this.#over) return
+    this.#over = true
+    // Before the request is written there is no controller; onRequestStart then writes nothing.
+    this.#controller?.abort(new Error('The exchange was abandoned.'))
+  }
+
+  pause(): void {
+    this.#controller?.pause()
+  }
+
+  resume(): void {
+    this.#controller?.resume()
+  }
+
+  /** undici is about to write the request. */
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#over) {
+      controller.abort(new Error('The exchange was abandoned.'))
+      return
+    }
+    this.#written = true
+    this.#writtenAt = performance.now()
+    this.#onReusedSocket = this.#line !== undefined && this.#line.requests > 0
+    if (this.#line !== undefined) this.#line.requests += 1
+  }
+
+  /** The first byte of a reply is there. Deprecated in undici's types, and the only sign of it. */
+  onResponseStarted(): void {
+    this.#byteArrived = true
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    _headers: unknown,
+    statusMessage = '',
+  ): void {
+    if (this.#over || status < 200) return
+    this.#headArrived = true
+    // undici decodes the reason as UTF-8; Node writes latin1, so this gives the bytes back.
+    const reason = Buffer.from(statusMessage).toString('latin1')
+    this.#handler.head(status, reason, latin1(controller.rawHeaders))
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (!this.#over) this.#handler.data(chunk)
+  }
+
+  onResponseEnd(controller: Dispatcher.DispatchController): void {
+    if (this.#over) return
+    this.#over = true
+    // undici takes a reset for the end of a body that has no length and no chunks.
+    const reset = this.#line?.socket?.errored
+    if (reset) this.#handler.fault('died_mid_body', reset)
+    else this.#handler.end(latin1(controller.rawTrailers))
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (this.#over) return
+    const fresh = this.#fresh
+    if (fresh && this.#mayGoAgain()) {
+      this.#fresh = undefined
+      fresh((dispatcher) => this.send(dispatcher))
+      return
+    }
+    this.#over = true
+    if (this.#headArrived) this.#handler.fault('died_mid_body', error)
+    else this.#handler.fault(this.#written ? 'reset_before_head' : 'unreachable', error)
+  }
+
+  #mayGoAgain(): boolean {
+    return this.#onReusedSocket && !this.#byteArrived && performance.now() - this.#writtenAt <= retryWithinMs
+  }
+}
+
+function latin1(raw: Dispatcher.DispatchController['rawHeaders']): string[] {
+  return Array.isArray(raw) ? raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1'))) : []
+}

@@ -1,0 +1,166 @@
+// The port that agents talk to: connection, route, body, and then the chat handler or the relay.
+// Fastify holds the server; no parser, schema, URL rule or error page of its own touches traffic.
+
+import Fastify, { type FastifyInstance } from 'fastify'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Logger } from 'pino'
+import type { ErrorCode } from './errors.ts'
+import { readBody, refuse } from './relay/body.ts'
+import { type Connections, trackConnections } from './relay/connections.ts'
+import { faultFields } from './relay/fault.ts'
+import { createRelay } from './relay/relay.ts'
+import { errorReplyBytes } from './relay/respond.ts'
+import { chatPath, createRoutes } from './relay/routes.ts'
+import type { ChatHandler, ClientRequest, Relay, ReplyEnd, Upstream } from './relay/types.ts'
+
+/** Above the idle time of usual client pools, so that the client closes first and no request meets a closing socket. */
+const keepAliveTimeoutMs = 75_000
+/** Node wants it above the keep-alive time; bounds the reading of a head. */
+const headersTimeoutMs = 80_000
+
+export interface TrafficOptions {
+  readonly config: {
+    readonly server: { readonly host: string; readonly port: number }
+    readonly limits: { readonly body_bytes: number; readonly header_bytes: number }
+    readonly routes: { readonly allow: readonly string[] }
+  }
+  readonly upstream: Upstream
+  /** Gets every POST to the chat endpoint; all else is relayed. */
+  readonly chat: ChatHandler
+  readonly log: Logger
+  /** Headers on every reply, errors of ours included. Name, value, … */
+  readonly replyHeaders?: readonly string[]
+}
+
+export interface TrafficServer {
+  readonly app: FastifyInstance
+  /** Listens where the configuration says; port 0 takes a free one. */
+  listen(): Promise<AddressInfo>
+  /**
+   * Stops listening, closes idle connections at once and lets running replies finish.
+   * @param graceMs after so many ms whatever still runs is cut
+   */
+  close(graceMs: number): Promise<void>
+}
+
+/** The traffic server; it owns its client connections, and not the upstream. */
+export function createTrafficServer(options: TrafficOptions): TrafficServer {
+  const { config, chat, log } = options
+  const replyHeaders = options.replyHeaders ?? []
+  const mayPass = createRoutes(config.routes.allow)
+  const relay = createRelay(options.upstream, {
+    replyHeaders,
+    onObserverFault: (error) => log.warn(faultFields(error), 'an observer of a reply failed; the reply went on'),
+  })
+
+  let server!: Server
+  let connections!: Connections
+  const app = Fastify({
+    serverFactory(handler) {
+      server = createHttpServer(config.limits.header_bytes, handler)
+      connections = trackConnections(server)
+      return server
+    },
+    // The router would refuse or rewrite targets (%zz, //, *); it sees none of them.
+    rewriteUrl: () => '/',
+    // While the server drains, a request on an open connection is still answered.
+    return503OnClosing: false,
+    clientErrorHandler: (error, socket) => answerUnreadable(error, socket, connections, replyHeaders),
+  })
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.hijack()
+    handle(request.raw, reply.raw, request.originalUrl).catch((error: unknown) => {
+      log.error(faultFields(error), 'a request failed inside warmfork')
+      reply.raw.destroy()
+    })
+    done()
+  })
+
+  async function handle(request: IncomingMessage, response: ServerResponse, target: string): Promise<void> {
+    const receivedAt = performance.now()
+    const gone = new AbortController()
+    connections.enter(response, () => {
+      if (!response.writableFinished) gone.abort()
+    })
+
+    const path = mayPass(target)
+    if (path === undefined) return refuse(request, response, 'route_not_allowed', replyHeaders)
+    const reading = await readBody(request, config.limits.body_bytes)
+    if (reading.kind === 'gone') return
+    if (reading.kind === 'too_large') return refuse(request, response, 'body_too_large', replyHeaders)
+
+    const { method = 'GET', rawHeaders, headers } = request
+    const { body } = reading
+    const { signal } = gone
+    const whole: ClientRequest = { method, target, path, rawHeaders, headers, body, response, gone: signal, receivedAt }
+    if (method === 'POST' && path === chatPath) await answerChat(whole, chat, relay, log)
+    else await relay.pass(whole)
+  }
+
+  return {
+    app,
+    async listen() {
+      await app.listen({ host: config.server.host, port: config.server.port })
+      return server.address() as AddressInfo
+    },
+    async close(graceMs) {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      connections.drain()
+      const timer = setTimeout(() => server.closeAllConnections(), graceMs)
+      await closed
+      clearTimeout(timer)
+      await app.close()
+    },
+  }
+}
+
+function createHttpServer(headerBytes: number, handler: (request: IncomingMessage, response: ServerResponse) => void): Server {
+  const server = createServer(
+    {
+      keepAliveTimeout: keepAliveTimeoutMs,
+      headersTimeout: headersTimeoutMs,
+      requestTimeout: 0,
+      maxHeaderSize: headerBytes,
+      noDelay: true,
+      // Node would answer an empty 400, which agents may take for an overflow; the host is made anew anyway.
+      requireHostHeader: false,
+    },
+    handler,
+  )
+  // Node drops headers beyond 1000 without a word; their size is bounded already.
+  server.maxHeadersCount = 0
+  return server
+}
+
+/** Fails open: a fault of the chat handler costs the client nothing as long as nothing was sent. */
+async function answerChat(request: ClientRequest, chat: ChatHandler, relay: Relay, log: Logger): Promise<void> {
+  let passing: Promise<ReplyEnd> | undefined
+  const watched: Relay = { pass: (...args) => (passing = relay.pass(...args)) }
+  const { response } = request
+  try {
+    await chat(request, watched)
+    await passing
+    if (response.headersSent || response.destroyed) return
+    log.warn('the chat handler left a request unanswered; it is passed as it came')
+  } catch (error) {
+    log.warn(faultFields(error), 'the chat handler failed; the request is passed as it came if nothing was sent')
+    // Already on its way: a second pass would make the engine generate twice.
+    if (passing !== undefined) return void (await passing)
+    if (response.headersSent) return void (response.writableEnded || response.destroy())
+  }
+  await relay.pass(request)
+}
+
+/** What cannot be read as a request: malformed, too large a head, or too slow. */
+function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket, connections: Connections, replyHeaders: readonly string[]): void {
+  const answered = connections.unfinished(socket).some((response) => response.headersSent)
+  if (socket.writable && !answered && error.code !== 'ECONNRESET') socket.write(errorReplyBytes(unreadable(error), replyHeaders))
+  socket.destroySoon()
+}
+
+function unreadable(error: NodeJS.ErrnoException): ErrorCode {
+  if (error.code === 'HPE_HEADER_OVERFLOW') return 'headers_too_large'
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'request_timeout'
+  return 'malformed_request'
+}
