@@ -85,7 +85,7 @@ export const configSchema = z.strictObject({
     body_bytes: bytes(1).default(256 * 1024 * 1024),
     header_bytes: bytes(1024).default(64 * 1024),
   }),
-  routes: section({ allow: listOf('a path that begins with /', /^\/\S*$/).default([]) }),
+  routes: section({ allow: listOf('a path, or the beginning of paths followed by /*', /^(\/[^\s*?#]*)?\/\*$|^\/[^\s*?#]*$/).default([]) }),
   tenant: section({ headers: headerNames().default([]) }),
   conversation: section({
     headers: headerNames().default(conversationHeaders),

@@ -113,7 +113,7 @@ const cases: Record<string, Case> = {
     args: upstream,
     yaml: 'routes:\n  allow:\n    - /metrics\n    - v2/models\n',
     says: [
-      'routes.allow is ["/metrics","v2/models"] (warmfork.yaml, line 2), but must be a list in which every entry is a path that begins with /: change it there.',
+      'routes.allow is ["/metrics","v2/models"] (warmfork.yaml, line 2), but must be a list in which every entry is a path, or the beginning of paths followed by /*: change it there.',
     ],
   },
   'a header with its credential in place of its name': {

@@ -1,0 +1,98 @@
+// One running warmfork, put together: the engine's address, the port for agents, the port for its own pages.
+// Whatever is opened here is closed here.
+
+import type { AddressInfo } from 'node:net'
+import type { Logger } from 'pino'
+import { collectDefaultMetrics, Registry } from 'prom-client'
+import { createAdminServer } from './admin.ts'
+import type { Config } from './config.ts'
+import { upstreamOrigin } from './config/upstream-url.ts'
+import type { ChatHandler } from './relay/types.ts'
+import { createUpstream } from './relay/upstream.ts'
+import { createTrafficServer } from './server.ts'
+
+export interface App {
+  /** Where agents connect to, without a path. */
+  readonly url: string
+  /** Where warmfork's own pages are, without a path. */
+  readonly adminUrl: string
+  /**
+   * Stops listening and closes everything; running replies may finish first.
+   * @param graceMs after so many ms whatever still runs is cut
+   */
+  close(graceMs: number): Promise<void>
+}
+
+/** A port or host of the configuration that cannot be listened on. */
+export class ListenError extends Error {
+  readonly server: 'server' | 'admin'
+  /** The system's code: EADDRINUSE, EACCES, … */
+  readonly code: string
+
+  constructor(server: 'server' | 'admin', cause: NodeJS.ErrnoException) {
+    super(`cannot listen as ${server} says`, { cause })
+    this.server = server
+    this.code = cause.code ?? cause.name
+  }
+}
+
+/**
+ * Starts everything that the configuration asks for and logs where it listens.
+ * @throws ListenError, with nothing left open
+ */
+export async function startApp(config: Config, log: Logger): Promise<App> {
+  const engine = await startEngine(config)
+  const upstream = createUpstream({ origin: engine.origin, connectTimeoutMs: config.upstream.connect_timeout_ms })
+  const replyHeaders = config.simulator ? ['x-warmfork-simulator', 'true'] : []
+
+  const chat: ChatHandler = async (request, relay) => void (await relay.pass(request))
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const metrics = { contentType: registry.contentType, render: () => registry.metrics() }
+
+  const traffic = createTrafficServer({ config, upstream, chat, log, replyHeaders })
+  const admin = createAdminServer({ upstream, metrics, recentReceipts: () => [] })
+
+  // The admin pages answer as long as replies drain, and close last.
+  const close = async (graceMs: number) => {
+    await traffic.close(graceMs)
+    await upstream.close()
+    await admin.close()
+    await engine.close()
+  }
+  try {
+    const adminUrl = await listening('admin', () => listen(admin, config.admin))
+    const url = await listening('server', () => traffic.listen())
+    log.info(
+      { url, admin_url: adminUrl, upstream: upstream.origin, fork_mode: config.fork.mode, simulator: config.simulator },
+      config.simulator ? 'listening, with the simulator in place of an engine' : 'listening',
+    )
+    return { url, adminUrl, close }
+  } catch (error) {
+    await close(0)
+    throw error
+  }
+}
+
+/** The engine's origin: the one configured, or the built-in engine's, which is loaded only when asked for. */
+async function startEngine(config: Config): Promise<{ origin: string; close(): Promise<void> }> {
+  if (config.upstream.url !== null) return { origin: upstreamOrigin(config.upstream.url), close: async () => {} }
+  const { startSimulator } = await import('./simulator/simulator.ts')
+  const simulator = await startSimulator()
+  return { origin: upstreamOrigin(simulator.url), close: () => simulator.close() }
+}
+
+async function listen(admin: ReturnType<typeof createAdminServer>, { host, port }: Config['admin']): Promise<AddressInfo> {
+  await admin.listen({ host, port, listenTextResolver: () => '' })
+  return admin.server.address() as AddressInfo
+}
+
+/** @returns the URL that the server listens on */
+async function listening(server: 'server' | 'admin', listen: () => Promise<AddressInfo>): Promise<string> {
+  try {
+    const { address, family, port } = await listen()
+    return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+  } catch (error) {
+    throw new ListenError(server, error as NodeJS.ErrnoException)
+  }
+}

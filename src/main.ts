@@ -1,0 +1,75 @@
+#!/usr/bin/env node
+// The process: what it was asked to do, its exit codes and signals. Composition: app.ts.
+// Exit codes: 0 done or drained, 1 failed or told twice to stop, 2 refused to start.
+
+import { pino } from 'pino'
+import type { Config } from './config.ts'
+import { loadConfig } from './config/load.ts'
+import { listenFault } from './config/listen-fault.ts'
+import type { Origins } from './config/origin.ts'
+import { printConfig, printHelp } from './config/print.ts'
+import { packageVersion } from './package-root.ts'
+import { faultFields } from './relay/fault.ts'
+
+/** How long the parts may take to close after replies were cut, in ms. */
+const lateMs = 1000
+
+const loaded = loadConfig(process.argv.slice(2), process.env)
+switch (loaded.command) {
+  case 'help':
+    process.stdout.write(printHelp())
+    break
+  case 'version':
+    process.stdout.write(`${packageVersion()}\n`)
+    break
+  case 'print-config':
+    process.stdout.write(printConfig(loaded.config, loaded.origins))
+    break
+  case 'refuse':
+    refuse(loaded.faults)
+    break
+  case 'run':
+    await run(loaded.config, loaded.origins)
+}
+
+function refuse(faults: readonly string[]): void {
+  process.stderr.write(faults.map((fault) => `warmfork: ${fault}\n`).join(''))
+  process.exitCode = 2
+}
+
+async function run(config: Config, origins: Origins): Promise<void> {
+  const log = pino({ level: config.log.level })
+  process.on('uncaughtException', (error) => {
+    log.fatal(faultFields(error), 'uncaught exception')
+    process.exit(1)
+  })
+  // Loaded only here: help and faults answer without the servers.
+  const { ListenError, startApp } = await import('./app.ts')
+  const starting = startApp(config, log)
+
+  let stopping = false
+  const stop = async (signal: NodeJS.Signals) => {
+    if (stopping) process.exit(1)
+    stopping = true
+    const { grace_ms } = config.shutdown
+    log.info({ signal, grace_ms }, 'stopping')
+    const app = await starting
+    setTimeout(() => {
+      log.warn('something did not let go after its time')
+      process.exit(0)
+    }, grace_ms + lateMs)
+    await app.close(grace_ms)
+    log.info('stopped')
+    process.exit(0)
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+
+  try {
+    await starting
+  } catch (error) {
+    if (!(error instanceof ListenError)) throw error
+    refuse([listenFault(error.server, error.code, config, origins)])
+    process.exit()
+  }
+}
