@@ -60,7 +60,8 @@ export function createRelay(upstream: Upstream, options: RelayOptions = {}): Rel
             hasLength = headerValue(headers, 'content-length') !== undefined
             headers.push(...(passOptions.replyHeaders ?? []), ...everyReply)
             response.writeHead(status, statusMessage, headers)
-            response.flushHeaders()
+            // Sends the head at once, like flushHeaders(), which would write it as UTF-8.
+            response.write('', 'latin1')
             observer.head(status, rawHeaders)
           },
           data(chunk) {
