@@ -1,0 +1,64 @@
+// What warmfork remembers: the last main request of a line that ended well (R1), and what was learned of it later.
+
+import type { Usage, ReplyState } from '../wire/chat-reply.ts'
+import { readChatRequest, type ChatRequest } from '../wire/chat-request.ts'
+
+/** Token ids of the recorded prompt, as one start of the engine rendered them. */
+export interface EvidenceIds {
+  /** Which engine start, model state and proof they come from; others make them void. */
+  readonly engine: string
+  /** With the generation prompt: what was prefilled. */
+  readonly prompt: Uint32Array
+  /** Length in tokens without the generation prompt; null where that is no prefix of the prompt. */
+  readonly withoutGenerationPrompt: number | null
+}
+
+export interface Evidence {
+  /** Of our own making: what receipts call the parent. */
+  readonly id: string
+  readonly tenant: string
+  /** Hash of the id in its headers, or null; an id in its body is read when it is needed. */
+  readonly conversation: string | null
+  readonly body: Buffer
+  /** Header pairs that decide which engine a router picks, as sent. */
+  readonly routing: readonly string[]
+  /** A header pair that the reply gave for staying on the same engine, or empty. */
+  readonly sessionToken: readonly string[]
+  /** ms since the epoch. */
+  readonly completedAt: number
+  readonly promptTokens: number | null
+  readonly finish: 'stop' | 'tool_calls'
+  /** The reply's text, kept only where summaries by id are allowed and the reply ended with `stop`. */
+  readonly replyText: string | null
+  readonly ids: EvidenceIds | null
+  /** A fork of it generated and failed its verdict (R10). */
+  readonly forkFailed: boolean
+}
+
+/** Bytes of memory that an entry is counted as. */
+export function evidenceBytes(evidence: Evidence): number {
+  const overhead = 1024
+  return evidence.body.byteLength + (evidence.ids?.prompt.byteLength ?? 0) + 2 * (evidence.replyText?.length ?? 0) +
+    evidence.routing.reduce((sum, text) => sum + 2 * text.length, 0) + overhead
+}
+
+/** Whether a reply makes its request evidence (R1). @param cleanEnd the body ended cleanly, or the client left after the end mark */
+export function endedWell(status: number, reply: ReplyState, cleanEnd: boolean): reply is ReplyState & { finish: 'stop' | 'tool_calls' } {
+  return status >= 200 && status < 300 && cleanEnd && !reply.error && !reply.severalChoices &&
+    (reply.finish === 'stop' || reply.finish === 'tool_calls')
+}
+
+/** Reads an evidence's body once and remembers it as long as the body lives. */
+export function evidenceRequest(evidence: Evidence): ChatRequest | null {
+  let request = readRequests.get(evidence.body)
+  if (request === undefined) {
+    request = readChatRequest(evidence.body)
+    readRequests.set(evidence.body, request)
+  }
+  return request
+}
+
+const readRequests = new WeakMap<Buffer, ChatRequest | null>()
+
+/** The usage that a reply reported, or null. */
+export type { Usage }

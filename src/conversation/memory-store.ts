@@ -1,0 +1,97 @@
+// Evidence in memory: bounded by bytes, least recently used out first, each entry for a limited time.
+
+import { evidenceBytes, evidenceRequest, type Evidence } from './evidence.ts'
+import { opening } from './content.ts'
+import type { Candidates, EvidenceStore, ExpiredEvidence } from './store.ts'
+
+interface Tombstone extends ExpiredEvidence {
+  readonly tenant: string
+}
+
+const maxTombstones = 4096
+/** About what a tombstone takes in memory. */
+const tombstoneBytes = 256
+
+export class MemoryStore implements EvidenceStore {
+  readonly #maxBytes: number
+  readonly #ttlMs: number
+  readonly #now: () => number
+  /** In order of use: the first entry is the next to go. */
+  readonly #entries = new Map<string, { evidence: Evidence, bytes: number }>()
+  readonly #byTenant = new Map<string, Set<string>>()
+  readonly #tombstones: Tombstone[] = []
+  #bytes = 0
+
+  /**
+   * @param options.maxBytes upper bound of everything kept, in bytes
+   * @param options.ttlMs how long after its completion evidence counts, in ms
+   * @param options.now ms since the epoch
+   */
+  constructor(options: { maxBytes: number, ttlMs: number, now?: () => number }) {
+    this.#maxBytes = options.maxBytes
+    this.#ttlMs = options.ttlMs
+    this.#now = options.now ?? Date.now
+  }
+
+  async candidates(tenant: string): Promise<Candidates> {
+    this.#expire()
+    const live = [...this.#byTenant.get(tenant) ?? []].map((id) => this.#entries.get(id)!.evidence).reverse()
+    return { live, expired: this.#tombstones.filter((tombstone) => tombstone.tenant === tenant) }
+  }
+
+  async put(evidence: Evidence, supersedes?: string): Promise<void> {
+    this.#expire()
+    if (supersedes !== undefined) this.#remove(supersedes)
+    this.#remove(evidence.id)
+    const bytes = evidenceBytes(evidence)
+    if (bytes > this.#maxBytes) return
+    this.#entries.set(evidence.id, { evidence, bytes })
+    const ids = this.#byTenant.get(evidence.tenant) ?? new Set()
+    this.#byTenant.set(evidence.tenant, ids.add(evidence.id))
+    this.#bytes += bytes
+    this.#evict()
+  }
+
+  async drop(tenant: string, id: string): Promise<void> {
+    if (this.#entries.get(id)?.evidence.tenant === tenant) this.#remove(id)
+  }
+
+  size(): { entries: number, bytes: number } {
+    return { entries: this.#entries.size, bytes: this.#bytes }
+  }
+
+  #evict(): void {
+    while (this.#bytes > this.#maxBytes && this.#tombstones.length > 0) this.#dropTombstone()
+    for (const id of this.#entries.keys()) {
+      if (this.#bytes <= this.#maxBytes) return
+      this.#remove(id)
+    }
+  }
+
+  #expire(): void {
+    const before = this.#now() - this.#ttlMs
+    for (const { evidence } of this.#entries.values()) {
+      if (evidence.completedAt > before) continue
+      this.#remove(evidence.id)
+      const request = evidenceRequest(evidence)
+      this.#tombstones.push({ tenant: evidence.tenant, conversation: evidence.conversation, opening: request && opening(request) })
+      this.#bytes += tombstoneBytes
+    }
+    while (this.#tombstones.length > maxTombstones) this.#dropTombstone()
+  }
+
+  #dropTombstone(): void {
+    this.#tombstones.shift()
+    this.#bytes -= tombstoneBytes
+  }
+
+  #remove(id: string): void {
+    const entry = this.#entries.get(id)
+    if (!entry) return
+    this.#entries.delete(id)
+    this.#bytes -= entry.bytes
+    const ids = this.#byTenant.get(entry.evidence.tenant)!
+    ids.delete(id)
+    if (ids.size === 0) this.#byTenant.delete(entry.evidence.tenant)
+  }
+}

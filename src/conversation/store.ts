@@ -1,0 +1,28 @@
+// Where evidence is kept. Nothing outside a store may know which one it is.
+
+import type { Evidence } from './evidence.ts'
+
+/** What is left of evidence that outlived its time: enough to say so. */
+export interface ExpiredEvidence {
+  readonly conversation: string | null
+  /** Hash of the first message behind the system text; null where it could not be read. */
+  readonly opening: string | null
+}
+
+export interface Candidates {
+  /** The tenant's lines, the most recently used first. */
+  readonly live: readonly Evidence[]
+  readonly expired: readonly ExpiredEvidence[]
+}
+
+export interface EvidenceStore {
+  candidates(tenant: string): Promise<Candidates>
+  /**
+   * Keeps evidence, replacing an entry of the same id.
+   * @param supersedes id of the entry of the same line that it grew from, to be dropped with it
+   */
+  put(evidence: Evidence, supersedes?: string): Promise<void>
+  drop(tenant: string, id: string): Promise<void>
+  /** For metrics. */
+  size(): { readonly entries: number, readonly bytes: number }
+}

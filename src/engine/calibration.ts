@@ -1,0 +1,141 @@
+// Whether the engine's /tokenize tells the ids that its chat endpoint prefills, for one model and the shapes in use.
+// A small conversation is rendered both ways; unequal ids mean no proof by /tokenize (DESIGN, Proof).
+
+import { createHash } from 'node:crypto'
+import { bytesOf } from '../wire/json-slices.ts'
+import { readChatRequest, stringOption, type ChatRequest } from '../wire/chat-request.ts'
+import { roleOf } from '../fork/options.ts'
+import { readTokenIds } from '../wire/token-ids.ts'
+import type { Answer } from './client.ts'
+import { member, object, renderBody, tokenizeBody, type Dialect, type Prompt } from './prompt.ts'
+
+export type Proof = 'tokenize' | 'render'
+
+export interface Calibrated {
+  readonly state: 'calibrated'
+  readonly proof: Proof
+  readonly dialect: Dialect
+  /** Whether a fork may say `tool_choice: "none"` without changing its prompt. */
+  readonly toolChoiceNone: boolean
+}
+
+export type Calibration =
+  | Calibrated
+  /** Asked, and unequal. */
+  | { readonly state: 'uncalibrated' }
+  /** No answer in time: not unequal, to be asked again. */
+  | { readonly state: 'unanswered' }
+
+export type Asking = (target: string, body: Buffer) => Promise<Answer | null>
+
+/** What of a request decides how it is rendered, apart from its text: the shapes to calibrate. */
+export function shapeOf(request: ChatRequest): string {
+  const hash = createHash('sha256')
+  for (const { key, whole } of request.members) {
+    if (roleOf(key) === 'prompt') hash.update(bytesOf(request.body, whole))
+  }
+  return [stringOption(request, 'model') ?? '', ...traitsOf(request), hash.digest('base64url')].join(' ')
+}
+
+function traitsOf(request: ChatRequest): string[] {
+  const { body } = request
+  return [
+    (request.tools?.length ?? 0) > 0 && 'tools',
+    request.messages.some((message) => message.callIds.length > 0) && 'calls',
+    body.includes('"reasoning"') && 'reasoning',
+    body.includes('"reasoning_content"') && 'reasoning_content',
+    request.frontLength > 0 && request.messages[0]!.role,
+  ].filter((trait) => trait !== false)
+}
+
+/**
+ * A small conversation with the request's shapes and options, none of its text.
+ * It ends inside a tool loop where there are calls: there templates keep reasoning.
+ */
+export function sample(request: ChatRequest): Prompt {
+  const traits = traitsOf(request)
+  const thinking = {
+    ...(traits.includes('reasoning') ? { reasoning: 'First I look.' } : {}),
+    ...(traits.includes('reasoning_content') ? { reasoning_content: 'First I look.' } : {}),
+  }
+  const front = request.frontLength > 0 ? [{ role: request.messages[0]!.role, content: 'You calibrate.' }] : []
+  const turns = traits.includes('calls')
+    ? [
+        { role: 'user', content: 'Look it up.' },
+        { role: 'assistant', content: 'Looking.', ...thinking, tool_calls: [{ id: 'call00001', type: 'function', function: { name: 'look', arguments: '{"at": "a b", "n": 1}' } }] },
+        { role: 'tool', tool_call_id: 'call00001', content: 'Found it.' },
+      ]
+    : [
+        { role: 'user', content: 'Look it up.' },
+        { role: 'assistant', content: 'Found it.', ...thinking },
+        { role: 'user', content: 'Go on.' },
+      ]
+  const tools = traits.includes('tools') || traits.includes('calls')
+    ? [{ type: 'function', function: { name: 'look', description: 'Looks it up.', parameters: { type: 'object', properties: { at: { type: 'string' }, n: { type: 'integer' } } } } }]
+    : null
+  const options = request.members.filter(({ key }) => roleOf(key) === 'prompt').map(({ whole }) => bytesOf(request.body, whole))
+  const messages = [...front, ...turns].map((message) => Buffer.from(JSON.stringify(message)))
+  const body = object([member('messages', '[]'), ...options, ...(tools ? [member('tools', JSON.stringify(tools))] : [])])
+  return { options: readChatRequest(body)!, messages }
+}
+
+/** Calibrates one shape: one or two chats of one token, and a few small renderings. */
+export async function calibrate(request: ChatRequest, ask: Asking): Promise<Calibration> {
+  const prompt = sample(request)
+  const hasTools = prompt.options.tools !== null
+  const first = await chatIds(prompt, hasTools ? 'none' : null, ask)
+  if (first === 'unanswered') return { state: 'unanswered' }
+  // A server that hides the tools when none may be called renders another prompt then.
+  const second = hasTools ? await chatIds(prompt, null, ask) : first
+  if (second === 'unanswered') return { state: 'unanswered' }
+  const chat = second ?? first
+  if (chat === null) return { state: 'uncalibrated' }
+  const toolChoiceNone = first !== null && (second === null || sameIds(first, second))
+
+  for (const dialect of dialects(prompt)) {
+    const answer = await ask('/tokenize', tokenizeBody(prompt, dialect, true))
+    if (isLater(answer)) return { state: 'unanswered' }
+    const ids = answer?.status === 200 ? readTokenIds(answer.body, '"tokens":[') : null
+    if (ids !== null && sameIds(ids, chat)) return { state: 'calibrated', proof: 'tokenize', dialect, toolChoiceNone }
+  }
+  const rendered = await ask('/v1/chat/completions/render', renderBody(prompt, true, toolChoiceNone && hasTools ? Buffer.from('"none"') : null))
+  // Switched off it answers 403 since 0.29, and 404 or 405 where it never was.
+  if (isLater(rendered) && rendered?.status !== 403) return { state: 'unanswered' }
+  const ids = rendered?.status === 200 ? readRendered(rendered.body) : null
+  if (ids === null || !sameIds(ids, chat)) return { state: 'uncalibrated' }
+  return { state: 'calibrated', proof: 'render', dialect: { renamesReasoning: false, effortSetsThinking: false }, toolChoiceNone }
+}
+
+/** Ids of a render answer: an object since 0.18, a list before (serve/render/serving.py). */
+export function readRendered(answer: Buffer): Uint32Array | null {
+  return readTokenIds(answer, '"token_ids":[') ?? readTokenIds(answer, '"prompt_token_ids":[')
+}
+
+/** The ids that the chat endpoint prefills; null where it refuses or does not tell. */
+async function chatIds(prompt: Prompt, toolChoice: 'none' | null, ask: Asking): Promise<Uint32Array | null | 'unanswered'> {
+  const { options, messages } = prompt
+  const answer = await ask('/v1/chat/completions', object([
+    member('messages', Buffer.concat([Buffer.from('['), Buffer.from(messages.map((message) => message.toString('utf8')).join(',')), Buffer.from(']')])),
+    ...options.members.filter(({ key }) => key !== 'messages').map(({ whole }) => bytesOf(options.body, whole)),
+    ...(toolChoice ? [member('tool_choice', JSON.stringify(toolChoice))] : []),
+    member('max_tokens', '1'), member('temperature', '0'), member('stream', 'false'), member('return_token_ids', 'true'),
+  ]))
+  if (isLater(answer)) return 'unanswered'
+  return answer?.status === 200 ? readTokenIds(answer.body, '"prompt_token_ids":[') : null
+}
+
+/** No answer, or one that says nothing about the prompt: the engine is busy, starting, or wants another credential. */
+function isLater(answer: Answer | null): boolean {
+  return answer === null || answer.status >= 500 || [401, 403, 408, 429].includes(answer.status)
+}
+
+/** The dialects that can make a difference for this prompt, the newest engine's first. */
+function dialects(prompt: Prompt): Dialect[] {
+  const names = prompt.messages.some((message) => message.includes('"reasoning_content"')) ? [true, false] : [true]
+  const efforts = prompt.options.members.some(({ key }) => key === 'reasoning_effort') ? [true, false] : [true]
+  return names.flatMap((renamesReasoning) => efforts.map((effortSetsThinking) => ({ renamesReasoning, effortSetsThinking })))
+}
+
+function sameIds(a: Uint32Array, b: Uint32Array): boolean {
+  return a.length === b.length && a.every((id, i) => id === b[i])
+}

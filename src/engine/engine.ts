@@ -1,0 +1,182 @@
+// The vLLM behind us, as far as a plan asks about it: cache, window, version, ids. Remembers only what one start of it
+// can answer for; a restart or another version calibrates anew.
+
+import type { Upstream } from '../relay/types.ts'
+import type { ChatRequest } from '../wire/chat-request.ts'
+import { readTokenIds } from '../wire/token-ids.ts'
+import { ask, type Answer } from './client.ts'
+import { calibrate, readRendered, shapeOf, type Calibrated, type Calibration } from './calibration.ts'
+import { measureRoleHeader, type RoleHeader } from './role-header.ts'
+import { readCacheConfig, type CacheConfig } from './metrics.ts'
+import { renderBody, tokenizeBody, type Prompt } from './prompt.ts'
+
+/** Rendered ids, or why there are none. */
+export type Rendered =
+  | { readonly ids: Uint32Array, /** The model's window in tokens, where the engine says it. */ readonly window: number | null }
+  /** `refused`: the template or the engine does not take this prompt (4xx). */
+  | { readonly fault: 'unavailable' | 'refused' | 'malformed' }
+
+/** On whose behalf, and for how long, questions are asked. */
+export interface Asker {
+  readonly credentials: readonly string[]
+  readonly signal: AbortSignal
+}
+
+/** What the log says about a calibrated shape. */
+export interface CalibrationLine {
+  readonly model: string
+  readonly state: Calibration['state']
+  readonly proof: string | null
+  readonly tool_choice_none: boolean | null
+}
+
+export class Engine {
+  readonly #upstream: Upstream
+  readonly #log: (line: CalibrationLine) => void
+  readonly #calibrationTimeoutMs: number
+  /** By shape; void when the engine started anew. */
+  readonly #calibrations = new Map<string, Promise<Calibration>>()
+  readonly #headers = new Map<string, RoleHeader>()
+  readonly #windows = new Map<string, number>()
+  #start = ''
+  #epoch = 0
+  #version: string | null = null
+
+  /**
+   * @param options.calibrationTimeoutMs longest time one calibration may take as a whole, in ms
+   * @param options.log called once per calibrated shape
+   */
+  constructor(upstream: Upstream, options: { calibrationTimeoutMs: number, log: (line: CalibrationLine) => void }) {
+    this.#upstream = upstream
+    this.#calibrationTimeoutMs = options.calibrationTimeoutMs
+    this.#log = options.log
+  }
+
+  /** Names this start of the engine and this state of what is known of it: ids of another one are void. */
+  get epoch(): string {
+    return `${this.#start}/${this.#epoch}`
+  }
+
+  get version(): string | null {
+    return this.#version
+  }
+
+  /** What the metrics advertise now; null where they cannot be had or read. Notices a restart. */
+  async cacheConfig(asker: Asker): Promise<CacheConfig | null> {
+    const answer = await this.#ask('GET', '/metrics', asker)
+    const config = answer?.status === 200 ? readCacheConfig(answer.body.toString('utf8')) : null
+    if (config && config.start !== this.#start) {
+      this.#start = config.start
+      this.forget()
+    }
+    if (this.#version === null) this.#version = await this.#askVersion(asker)
+    return config
+  }
+
+  /** Voids every calibration: the engine was restarted, or rendered other ids than it said. */
+  forget(): void {
+    this.#epoch++
+    this.#version = null
+    this.#calibrations.clear()
+    this.#headers.clear()
+    this.#windows.clear()
+  }
+
+  /** The calibration for the shapes of a request, waited for within the asker's time. */
+  async calibration(request: ChatRequest, asker: Asker): Promise<Calibration> {
+    const shape = shapeOf(request)
+    const running = this.#calibrations.get(shape) ?? this.#calibrate(shape, request, asker.credentials)
+    return await withinSignal(running, asker.signal) ?? { state: 'unanswered' }
+  }
+
+  /**
+   * The ids of a prompt, as this calibration's proof tells them.
+   * @param toolChoice what the fork carries; null keeps the options' own
+   */
+  async render(prompt: Prompt, calibration: Calibrated, generationPrompt: boolean, toolChoice: Buffer | null, asker: Asker): Promise<Rendered> {
+    const answer = calibration.proof === 'tokenize'
+      ? await this.#ask('POST', '/tokenize', asker, tokenizeBody(prompt, calibration.dialect, generationPrompt))
+      : await this.#ask('POST', '/v1/chat/completions/render', asker, renderBody(prompt, generationPrompt, toolChoice))
+    if (answer === null || answer.status >= 500 || [401, 403, 404, 408, 429].includes(answer.status)) return { fault: 'unavailable' }
+    if (answer.status !== 200) return { fault: 'refused' }
+    const ids = calibration.proof === 'tokenize' ? readTokenIds(answer.body, '"tokens":[') : readRendered(answer.body)
+    if (ids === null || ids.length === 0) return { fault: 'malformed' }
+    return { ids, window: readWindow(answer.body) }
+  }
+
+  /** The model's window in tokens by /v1/models, or null. Asked once per start. */
+  async window(model: string, asker: Asker): Promise<number | null> {
+    const known = this.#windows.get(model)
+    if (known !== undefined) return known
+    const answer = await this.#ask('GET', '/v1/models', asker)
+    const window = answer?.status === 200 ? readModelWindow(answer.body, model) : null
+    if (window !== null) this.#windows.set(model, window)
+    return window
+  }
+
+  /** What opens a message of `role` behind one of `previous`; null where it cannot be had. */
+  async roleHeader(request: ChatRequest, previous: string, role: string, calibration: Calibrated, asker: Asker): Promise<RoleHeader | null> {
+    const key = `${shapeOf(request)} ${previous} ${role}`
+    const known = this.#headers.get(key)
+    if (known) return known
+    const header = await measureRoleHeader(request, previous, role, (prompt) => this.render(prompt, calibration, true, null, asker))
+    if (header) this.#headers.set(key, header)
+    return header
+  }
+
+  #calibrate(shape: string, request: ChatRequest, credentials: readonly string[]): Promise<Calibration> {
+    const asker = { credentials, signal: AbortSignal.timeout(this.#calibrationTimeoutMs) }
+    const calibration = calibrate(request, (target, body) => this.#ask('POST', target, asker, body))
+    this.#calibrations.set(shape, calibration)
+    void calibration.then((result) => {
+      if (this.#calibrations.get(shape) !== calibration) return
+      if (result.state === 'unanswered') this.#calibrations.delete(shape)
+      this.#log({
+        model: shape.slice(0, shape.indexOf(' ')),
+        state: result.state,
+        proof: result.state === 'calibrated' ? result.proof : null,
+        tool_choice_none: result.state === 'calibrated' ? result.toolChoiceNone : null,
+      })
+    })
+    return calibration
+  }
+
+  async #askVersion(asker: Asker): Promise<string | null> {
+    const answer = await this.#ask('GET', '/version', asker)
+    return answer?.status === 200 ? /"version"\s*:\s*"([\w.+-]{1,64})"/.exec(answer.body.toString('utf8'))?.[1] ?? null : null
+  }
+
+  #ask(method: 'GET' | 'POST', target: string, asker: Asker, body?: Buffer): Promise<Answer | null> {
+    return ask(this.#upstream, { method, target, credentials: asker.credentials, ...(body ? { body } : {}) }, asker.signal)
+  }
+}
+
+function readWindow(answer: Buffer): number | null {
+  const at = answer.lastIndexOf('"max_model_len":')
+  return at < 0 ? null : wholeNumber(/^\s*(\d+)/.exec(answer.toString('latin1', at + 16, at + 40))?.[1])
+}
+
+function readModelWindow(answer: Buffer, model: string): number | null {
+  try {
+    const models = (JSON.parse(answer.toString('utf8')) as { data?: { id?: unknown, parent?: unknown, max_model_len?: unknown }[] }).data ?? []
+    const card = models.find(({ id }) => id === model)
+    // An adapter has the window of its base model.
+    return wholeNumber(card?.max_model_len ?? models.find(({ id }) => id === card?.parent)?.max_model_len)
+  } catch {
+    return null
+  }
+}
+
+function wholeNumber(value: unknown): number | null {
+  const number = Number(value ?? Number.NaN)
+  return Number.isInteger(number) && number > 0 ? number : null
+}
+
+function withinSignal<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | null> {
+  return new Promise((resolve, reject) => {
+    const giveUp = (): void => resolve(null)
+    if (signal.aborted) return giveUp()
+    signal.addEventListener('abort', giveUp, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp))
+  })
+}

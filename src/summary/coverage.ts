@@ -1,0 +1,91 @@
+// Which part of the evidence a structured summary request asks to have summarised, and what it brings beyond (R3).
+// Covers nothing that the summary request does not hold byte for byte, and starts at the beginning or not at all.
+
+import { bytesOf, sameBytes, type Slice } from '../wire/json-slices.ts'
+import { isFront, type ChatRequest, type Message } from '../wire/chat-request.ts'
+import type { Reason } from '../receipt/reasons.ts'
+import { endAtGroup, openGroup } from './tool-groups.ts'
+
+export interface Covered {
+  readonly covered: true
+  /** Leading messages of the evidence that the fork keeps, its system text included. */
+  readonly headLength: number
+  /** Messages of the summary request that follow the head as they came. */
+  readonly following: readonly Message[]
+  /** The summary request's trailing instruction, if it has one. */
+  readonly instruction: Slice | null
+  /** The summariser's own system messages, where they are not the conversation's. */
+  readonly foreignFront: readonly Slice[]
+  /** The same system text, tools and all messages of the evidence, and one directive: it may be warm as it is (R12). */
+  readonly looksWarm: boolean
+  /** System text and tools are the conversation's: the request as it came may share a prefix too. */
+  readonly sameStart: boolean
+}
+
+export type Coverage = Covered | { readonly covered: false, readonly reason: Reason }
+
+/**
+ * @param evidence the recorded main request
+ * @param summary the summary request
+ * @param knownSummariser an agent's data file knows the request: its own system text is then to be expected
+ */
+export function structuredCoverage(evidence: ChatRequest, summary: ChatRequest, knownSummariser: boolean): Coverage {
+  const sharedFront = sharedLead(evidence, 0, evidence.frontLength, summary, 0, summary.frontLength)
+  const foreignFront = summary.messages.slice(sharedFront, summary.frontLength)
+  const tools = compareTools(evidence, summary)
+  if ((foreignFront.length > 0 && !knownSummariser) || tools === 'other') return { covered: false, reason: 'prefix_changed' }
+
+  const turns = evidence.messages.length - evidence.frontLength
+  const run = sharedLead(evidence, evidence.frontLength, evidence.messages.length, summary, summary.frontLength, summary.messages.length)
+  if (run === 0) return { covered: false, reason: startsLater(evidence, summary) ? 'mid_range' : 'coverage_unproven' }
+
+  const headLength = endAtGroup(evidence.messages, evidence.frontLength + run)
+  const headTurns = headLength - evidence.frontLength
+  if (headTurns <= 0) return { covered: false, reason: 'incomplete_tool_group' }
+
+  const rest = summary.messages.slice(summary.frontLength + headTurns)
+  const last = rest.at(-1)
+  const instruction = last && rest.length > run - headTurns && (last.role === 'user' || isFront(last.role)) ? last : null
+  const following = instruction ? rest.slice(0, -1) : rest
+  if (openGroup([...evidence.messages.slice(0, headLength), ...following]) >= 0) return { covered: false, reason: 'incomplete_tool_group' }
+
+  const sameStart = foreignFront.length === 0 && sharedFront === evidence.frontLength && tools === 'same'
+  return {
+    covered: true,
+    headLength,
+    following,
+    instruction: instruction?.slice ?? null,
+    foreignFront: foreignFront.map((message) => message.slice),
+    looksWarm: sameStart && run === turns && instruction !== null,
+    sameStart,
+  }
+}
+
+/** How many messages two requests share from two positions on, byte for byte. */
+function sharedLead(a: ChatRequest, from: number, to: number, b: ChatRequest, at: number, end: number): number {
+  let shared = 0
+  while (from + shared < to && at + shared < end &&
+    sameBytes(a.body, a.messages[from + shared]!.slice, b.body, b.messages[at + shared]!.slice)) shared++
+  return shared
+}
+
+/** Whether the summary's first turn stands somewhere behind the evidence's first. */
+function startsLater(evidence: ChatRequest, summary: ChatRequest): boolean {
+  const first = summary.messages[summary.frontLength]
+  return first !== undefined &&
+    evidence.messages.slice(evidence.frontLength + 1).some((message) => sameBytes(evidence.body, message.slice, summary.body, first.slice))
+}
+
+/** Left out and empty tools are inherited; others must be the conversation's, byte for byte and in order. */
+function compareTools(evidence: ChatRequest, summary: ChatRequest): 'same' | 'left-out' | 'other' {
+  const ours = evidence.tools ?? []
+  const theirs = summary.tools ?? []
+  if (theirs.length === 0) return ours.length === 0 ? 'same' : 'left-out'
+  return ours.length === theirs.length && ours.every((tool, i) => sameBytes(evidence.body, tool, summary.body, theirs[i]!)) ? 'same' : 'other'
+}
+
+/** The bytes of a request's first turn, to be searched for in recorded bodies; null where there is none. */
+export function firstTurn(request: ChatRequest): Buffer | null {
+  const first = request.messages[request.frontLength]
+  return first ? bytesOf(request.body, first.slice) : null
+}

@@ -1,0 +1,32 @@
+// Tool groups: an assistant message with tool calls and all the tool messages that answer it. Never cut in two (R3).
+
+import type { Message } from '../wire/chat-request.ts'
+
+/**
+ * Whether the last tool group of a run of messages lacks an answer.
+ * @returns index of the assistant message whose calls are not all answered, or -1
+ */
+export function openGroup(messages: readonly Message[]): number {
+  const caller = messages.findLastIndex((message) => message.callIds.length > 0)
+  if (caller < 0) return -1
+  const answers = messages.slice(caller + 1).filter((message) => message.role === 'tool')
+  const ids = new Set(answers.map((message) => message.answers))
+  const { callIds } = messages[caller]!
+  // Where an id is missing, counting is all that is left.
+  const answered = callIds.every((id) => ids.has(id)) || (callIds.includes('') && answers.length >= callIds.length)
+  return answered ? -1 : caller
+}
+
+/**
+ * The longest leading part of a run that ends at a complete tool group.
+ * @param messages all messages of the evidence
+ * @param length how many of them the run has
+ */
+export function endAtGroup(messages: readonly Message[], length: number): number {
+  const run = messages.slice(0, length)
+  const open = openGroup(run)
+  if (open >= 0) return open
+  // The evidence may answer a call more than once: its group goes on behind the run.
+  if (messages[length]?.role === 'tool') return Math.max(0, run.findLastIndex((message) => message.callIds.length > 0))
+  return length
+}

@@ -1,0 +1,135 @@
+// What a chat reply said in the end: finish, usage, errors, and, where asked, its text. Reads any split alike.
+
+import { isDone, SseSplitter, type SseEvent } from './sse.ts'
+
+/** The parts of vLLM's chat replies and chunks that are read; all of it may be missing. */
+interface WireReply {
+  choices?: WireChoice[] | null
+  usage?: WireUsage | null
+  error?: unknown
+  prompt_token_ids?: unknown
+}
+
+interface WireChoice {
+  index?: number
+  finish_reason?: string | null
+  delta?: WireMessage | null
+  message?: WireMessage | null
+}
+
+interface WireMessage {
+  content?: unknown
+  reasoning?: unknown
+  reasoning_content?: unknown
+  tool_calls?: unknown
+}
+
+interface WireUsage {
+  prompt_tokens?: unknown
+  completion_tokens?: unknown
+  prompt_tokens_details?: { cached_tokens?: unknown } | null
+}
+
+export interface Usage {
+  readonly promptTokens: number | null
+  readonly completionTokens: number | null
+  /** As the engine reports it; null where it does not, or where the number is impossible. */
+  readonly cachedTokens: number | null
+}
+
+/** What is known of a reply so far. */
+export interface ReplyState {
+  /** Of choice 0. */
+  finish: string | null
+  usage: Usage | null
+  /** An error object came in place of a reply, or as an event. */
+  error: boolean
+  /** More than one choice answered. */
+  severalChoices: boolean
+  /** The stream's end mark came. */
+  done: boolean
+  content: string
+  thinking: string
+  toolCalls: boolean
+}
+
+export function emptyReply(): ReplyState {
+  return { finish: null, usage: null, error: false, severalChoices: false, done: false, content: '', thinking: '', toolCalls: false }
+}
+
+/** Adds what one event of a stream says. @returns whether it says something: text, thinking, a call or a finish */
+export function addEvent(state: ReplyState, event: SseEvent): boolean {
+  if (event.data === null || event.data.length === 0) return false
+  if (isDone(event.data)) {
+    state.done = true
+    return false
+  }
+  return addReply(state, event.data)
+}
+
+/** Adds what a whole reply, or one chunk of a stream, says. @returns whether it says something */
+export function addReply(state: ReplyState, json: Buffer): boolean {
+  let reply: WireReply | null
+  try {
+    reply = JSON.parse(json.toString('utf8')) as WireReply | null
+  } catch {
+    return false
+  }
+  if (reply === null || typeof reply !== 'object') return false
+  if (reply.error !== undefined && reply.error !== null) {
+    state.error = true
+    return true
+  }
+  const usage = reply.usage ? readUsage(reply.usage) : null
+  if (usage) state.usage = usage
+  let says = false
+  for (const choice of Array.isArray(reply.choices) ? reply.choices : []) {
+    if ((choice.index ?? 0) !== 0) {
+      state.severalChoices = true
+      continue
+    }
+    says = addMessage(state, choice.delta ?? choice.message ?? {}) || says
+    if (typeof choice.finish_reason === 'string') {
+      state.finish = choice.finish_reason
+      says = true
+    }
+  }
+  return says
+}
+
+function addMessage(state: ReplyState, message: WireMessage): boolean {
+  const content = typeof message.content === 'string' ? message.content : ''
+  // vLLM 0.11.1 to 0.15 writes the same thinking under both names.
+  const thinking = [message.reasoning, message.reasoning_content].find((text) => typeof text === 'string' && text !== '')
+  const calls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0
+  state.content += content
+  if (typeof thinking === 'string') state.thinking += thinking
+  state.toolCalls ||= calls
+  return content !== '' || thinking !== undefined || calls
+}
+
+function readUsage(usage: WireUsage): Usage {
+  const promptTokens = tokenCount(usage.prompt_tokens)
+  const cached = tokenCount(usage.prompt_tokens_details?.cached_tokens)
+  return {
+    promptTokens,
+    completionTokens: tokenCount(usage.completion_tokens),
+    cachedTokens: cached !== null && promptTokens !== null && cached > promptTokens ? null : cached,
+  }
+}
+
+function tokenCount(value: unknown): number | null {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : null
+}
+
+/**
+ * What the last bytes of a reply say about its end: enough for evidence, without reading every event.
+ * @param tail the last bytes of the body
+ * @param isWhole whether the tail is the whole body; else its first event is cut and left out
+ */
+export function readTail(tail: Buffer, isWhole: boolean): ReplyState {
+  const events = new SseSplitter().push(tail)
+  const state = emptyReply()
+  for (const event of isWhole ? events : events.slice(1)) addEvent(state, event)
+  return state
+}

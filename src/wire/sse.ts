@@ -1,0 +1,86 @@
+// Splits an event stream into its events, byte for byte (WHATWG HTML, section 9.2: LF, CR and CRLF end a line).
+// The raw bytes of all events together are the bytes that came in; nothing is decoded.
+
+const lf = 0x0a
+const cr = 0x0d
+
+/** One event, or one comment or keep-alive, with the blank line that ends it. */
+export interface SseEvent {
+  readonly raw: Buffer
+  /** The `data` lines joined by line feeds; null where there are none. */
+  readonly data: Buffer | null
+}
+
+export class SseSplitter {
+  #pending: Buffer = Buffer.alloc(0)
+  /** Where in #pending the line starts whose end was not found yet. */
+  #lineStart = 0
+  /** Up to where #pending was searched for it. */
+  #searched = 0
+  /** The last line ended with CR: an LF that follows belongs to that end. */
+  #endedWithCr = false
+  #data: Buffer[] = []
+  #first = true
+
+  /** @returns the events that this chunk completed */
+  push(chunk: Buffer): SseEvent[] {
+    this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk])
+    const events: SseEvent[] = []
+    for (;;) {
+      if (this.#endedWithCr && this.#searched < this.#pending.length) {
+        if (this.#pending[this.#searched] === lf) this.#lineStart = ++this.#searched
+        this.#endedWithCr = false
+      }
+      const end = this.#lineEnd()
+      if (end < 0) return events
+      this.#endedWithCr = this.#pending[end] === cr
+      if (end === this.#lineStart) {
+        events.push(this.#cut(end + 1))
+      } else {
+        this.#takeLine(this.#pending.subarray(this.#lineStart, end))
+        this.#lineStart = this.#searched = end + 1
+      }
+    }
+  }
+
+  /** @returns the bytes behind the last complete event, once the stream has ended */
+  rest(): Buffer {
+    return this.#pending
+  }
+
+  #lineEnd(): number {
+    while (this.#searched < this.#pending.length) {
+      const byte = this.#pending[this.#searched]
+      if (byte === lf || byte === cr) return this.#searched
+      this.#searched++
+    }
+    return -1
+  }
+
+  #cut(end: number): SseEvent {
+    const raw = this.#pending.subarray(0, end)
+    const data = this.#data.length === 0 ? null : this.#data.length === 1 ? this.#data[0]! : joinLines(this.#data)
+    this.#pending = this.#pending.subarray(end)
+    this.#lineStart = this.#searched = 0
+    this.#data = []
+    return { raw, data }
+  }
+
+  #takeLine(line: Buffer): void {
+    // A byte order mark may lead the stream.
+    if (this.#first && line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf) line = line.subarray(3)
+    this.#first = false
+    const field = line.toString('latin1', 0, 5)
+    if (field === 'data:') this.#data.push(line.subarray(line[5] === 0x20 ? 6 : 5))
+    else if (field === 'data') this.#data.push(Buffer.alloc(0))
+  }
+}
+
+function joinLines(lines: Buffer[]): Buffer {
+  return Buffer.concat(lines.flatMap((line, i) => (i === 0 ? [line] : [Buffer.from('\n'), line])))
+}
+
+/** Whether an event's data is OpenAI's end mark. */
+export function isDone(data: Buffer): boolean {
+  return data.length === 6 && data.toString('latin1') === '[DONE]'
+}

@@ -1,0 +1,43 @@
+// Reads the token ids of an engine's answer from its bytes into a typed array: no boxed numbers, 4 bytes an id.
+
+/**
+ * The array of ids behind a key.
+ * @param key with its quotes, colon and bracket, as the engine writes it; an engine's text can hold it only escaped
+ * @returns null where the key is missing or what follows is not an array of whole numbers from 0 to 2^32 - 1
+ */
+export function readTokenIds(answer: Buffer, key: '"tokens":[' | '"token_ids":[' | '"prompt_token_ids":['): Uint32Array | null {
+  const at = answer.indexOf(key)
+  if (at < 0) return null
+  const start = at + key.length
+  const end = answer.indexOf(0x5d, start)
+  if (end < 0) return null
+  // An id takes at least one digit and a comma.
+  const ids = new Uint32Array((end - start + 2) >> 1)
+  let count = 0
+  let value = -1
+  for (let i = start; i <= end; i++) {
+    const byte = answer[i]!
+    if (byte >= 0x30 && byte <= 0x39) {
+      value = (value < 0 ? 0 : value * 10) + byte - 0x30
+      if (value > 0xffffffff) return null
+    } else if (byte === 0x2c || byte === 0x5d) {
+      if (value < 0) return end === start ? new Uint32Array(0) : null
+      ids[count++] = value
+      value = -1
+    } else if (byte !== 0x20) {
+      return null
+    }
+  }
+  return ids.slice(0, count)
+}
+
+/**
+ * Length of the common prefix of two token-id sequences, in tokens.
+ * @returns 0 to min(a.length, b.length)
+ */
+export function commonPrefix(a: Uint32Array, b: Uint32Array): number {
+  const limit = Math.min(a.length, b.length)
+  let i = 0
+  while (i < limit && a[i] === b[i]) i++
+  return i
+}
