@@ -1,0 +1,67 @@
+// The chat template, rendered as transformers' apply_chat_template does, called from vllm/renderers/hf.py.
+
+import { badRequest } from './errors.ts'
+import type { TemplateMessage } from './conversation.ts'
+import { compileTemplate } from './python-template.ts'
+import { type Json, PythonFloat } from './python-json.ts'
+
+export interface TemplateInput {
+  readonly messages: readonly TemplateMessage[]
+  /** Tools as JSON texts, printed as they are. */
+  readonly tools: readonly string[] | null
+  readonly addGenerationPrompt: boolean
+  readonly continueFinalMessage: boolean
+  readonly kwargs: ReadonlyMap<string, Json>
+}
+
+export type RenderTemplate = (input: TemplateInput) => string
+
+const continueTag = 'CONTINUE_FINAL_MESSAGE_TAG '
+
+/** Names that apply_chat_template takes itself, so a request's kwargs may not set them. */
+const reserved: ReadonlySet<string> = new Set(['messages', 'tools', 'add_generation_prompt', 'continue_final_message'])
+
+export function chatTemplate(source: string): RenderTemplate {
+  const render = compileTemplate(source)
+
+  return (input) => {
+    if (input.messages.length === 0) {
+      throw badRequest('Cannot apply chat template to an empty conversation. Provide at least one message.')
+    }
+    if (input.continueFinalMessage && input.addGenerationPrompt) {
+      throw badRequest('continue_final_message and add_generation_prompt are not compatible. Use continue_final_message when '
+        + 'you want the model to continue the final message, and add_generation_prompt when you want to add a header that '
+        + 'will prompt it to start a new assistant message instead.')
+    }
+    const messages = input.continueFinalMessage ? tagLast(input.messages) : input.messages
+    const rendered = render({
+      ...Object.fromEntries(Array.from(input.kwargs).filter(([name]) => !reserved.has(name)).map(([name, value]) => [name, plain(value)])),
+      messages,
+      tools: input.tools,
+      add_generation_prompt: input.addGenerationPrompt,
+    })
+    return input.continueFinalMessage ? cutAtTag(rendered) : rendered
+  }
+}
+
+function tagLast(messages: readonly TemplateMessage[]): TemplateMessage[] {
+  return messages.map((message, index) =>
+    index === messages.length - 1 ? { ...message, content: message.content + continueTag } : message)
+}
+
+function cutAtTag(rendered: string): string {
+  const at = rendered.lastIndexOf(continueTag.trim())
+  if (at < 0) {
+    throw badRequest('continue_final_message is set but the final message does not appear in the chat after applying the '
+      + 'chat template!')
+  }
+  return rendered.startsWith(continueTag, at) ? rendered.slice(0, at) : rendered.slice(0, at).trimEnd()
+}
+
+function plain(value: Json): unknown {
+  if (value instanceof PythonFloat) return value.value
+  if (typeof value === 'bigint') return Number(value)
+  if (Array.isArray(value)) return value.map(plain)
+  if (value instanceof Map) return Object.fromEntries(Array.from(value, ([name, member]) => [name, plain(member)]))
+  return value
+}

@@ -1,0 +1,44 @@
+// vLLM's error answers. Three forms: an error object, a plain string for a missing key, FastAPI's `detail`.
+
+import type { Answer } from './answer.ts'
+import { jsonAnswer } from './answer.ts'
+
+/** Thrown anywhere before a reply began; becomes the answer. */
+export class Refusal extends Error {
+  readonly answer: Answer
+  constructor(answer: Answer) {
+    super('refused')
+    this.answer = answer
+  }
+}
+
+/** vllm/entrypoints/serve/engine/protocol.py ErrorResponse. */
+export function errorObject(message: string, type: string, param: string | null, code: number): object {
+  return { error: { message, type, param, code } }
+}
+
+/** VLLMValidationError: its text names the parameter and, where given, the value (vllm/exceptions.py). */
+export function badParameter(message: string, parameter: string, value?: string | number): Refusal {
+  const named = value === undefined ? `(parameter=${parameter})` : `(parameter=${parameter}, value=${value})`
+  return new Refusal(jsonAnswer(400, errorObject(`${message} ${named}`, 'BadRequestError', parameter, 400)))
+}
+
+export function badRequest(message: string): Refusal {
+  return new Refusal(jsonAnswer(400, errorObject(message, 'BadRequestError', null, 400)))
+}
+
+/** A field that pydantic refuses. vLLM quotes the input in the message, and so do we. */
+export function invalidField(type: string, location: string, message: string, input: string): Refusal {
+  const text = `1 validation error:\n  {'type': '${type}', 'loc': 'body.${location}', 'msg': '${message}', 'input': '${input}'}`
+  return new Refusal(jsonAnswer(400, errorObject(text, 'Bad Request', `body.${location}`, 400)))
+}
+
+export function unknownModel(model: string, served: readonly string[]): Refusal {
+  const message = `The model \`${model}\` does not exist. Valid aliases: ${served.join(', ')}.`
+  return new Refusal(jsonAnswer(404, errorObject(message, 'NotFoundError', 'model', 404)))
+}
+
+/** FastAPI's own form, for what never reached vLLM's code. */
+export function detail(status: number, message: string): Answer {
+  return jsonAnswer(status, { detail: message })
+}

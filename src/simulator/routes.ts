@@ -1,0 +1,234 @@
+// Which route answers, and the rules that stand before all of them: key, content type, JSON, model.
+
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Answer, jsonAnswer, send, writeHead } from './answer.ts'
+import { isObject, optionalString } from './body.ts'
+import { answerChat } from './chat.ts'
+import { chatOptions, replyLimit } from './chat-request.ts'
+import { answerCompletion, completionOptions, completionPrompts, defaultCompletionTokens } from './completions.ts'
+import { detail, errorObject, Refusal, unknownModel } from './errors.ts'
+import { type Fault, sendWithFault } from './faults.ts'
+import type { GenerationContext } from './generation.ts'
+import { metricsAnswer } from './metrics.ts'
+import { modelsAnswer } from './models.ts'
+import { simulatorVersion } from './options.ts'
+import { chatPrompt } from './prompt.ts'
+import { JsonError, type JsonObject, parseJson } from './python-json.ts'
+import type { Reply, ReplyRequest } from './reply.ts'
+import type { SimulatedEngine } from './simulated-engine.ts'
+import { detokenizeAnswer, tokenizeAnswer } from './tokenize.ts'
+
+interface Exchange {
+  readonly engine: SimulatedEngine
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly raw: Buffer
+}
+
+type Handler = (exchange: Exchange) => Answer | Promise<Answer | null> | null
+
+const empty: Answer = { status: 200, headers: {}, body: '' }
+
+const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
+  '/health': { GET: () => empty },
+  '/ping': { GET: () => empty, POST: () => empty },
+  '/version': { GET: () => jsonAnswer(200, { version: simulatorVersion }) },
+  '/load': { GET: () => jsonAnswer(200, { server_load: 0 }) },
+  '/metrics': { GET: metrics },
+  '/v1/models': { GET: ({ engine }) => modelsAnswer(engine.settings) },
+  '/tokenize': { POST: (exchange) => tokenizeAnswer(exchange.engine.renderer, servedBody(exchange)) },
+  '/detokenize': { POST: (exchange) => detokenizeAnswer(exchange.engine.renderer, servedBody(exchange)) },
+  '/v1/chat/completions': { POST: chat },
+  '/v1/chat/completions/render': { POST: render },
+  '/v1/completions': { POST: completions },
+}
+
+/** Answers one request; never throws. */
+export async function handleRequest(
+  engine: SimulatedEngine, request: IncomingMessage, response: ServerResponse, raw: Buffer,
+): Promise<void> {
+  const method = request.method ?? ''
+  const path = new URL(request.url ?? '/', 'http://engine').pathname
+  const fault = engine.settings.fault({ method, path, body: raw })
+  const exchange = { engine, request, response, raw }
+  try {
+    const answer = await dispatch(exchange, method, path, fault)
+    if (answer !== null) await sendWithFault(response, answer, fault)
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    if (!response.headersSent) send(response, jsonAnswer(500, errorObject(message, 'InternalServerError', null, 500)))
+    else response.destroy()
+  }
+}
+
+async function dispatch(exchange: Exchange, method: string, path: string, fault: Fault | undefined): Promise<Answer | null> {
+  const { engine, request } = exchange
+  const key = engine.settings.apiKey
+  if (key !== null && path.startsWith('/v1') && request.headers.authorization !== `Bearer ${key}`) {
+    return jsonAnswer(401, { error: 'Unauthorized' })
+  }
+  const route = routes[path]
+  if (route === undefined) return detail(404, 'Not Found')
+  const handler = route[method]
+  if (handler === undefined) {
+    const answer = detail(405, 'Method Not Allowed')
+    return { ...answer, headers: { ...answer.headers, allow: Object.keys(route).join(', ') } }
+  }
+  // A route that streams takes no fault that changes its answer; one that replaces it is enough.
+  if (fault !== undefined && fault.kind !== 'rewrite' && fault.kind !== 'half' && fault.kind !== 'delay') return empty
+  try {
+    return await handler(exchange)
+  } catch (error) {
+    if (error instanceof Refusal) return error.answer
+    throw error
+  }
+}
+
+function metrics({ engine }: Exchange): Answer {
+  return metricsAnswer({
+    settings: engine.settings, counters: engine.core.counters, startedAt: engine.startedAt, cachedBlocks: engine.cache.size,
+    finished: engine.finished,
+  })
+}
+
+/** The body as an object, of a model that is served. */
+function servedBody({ engine, request, raw }: Exchange): JsonObject {
+  const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase()
+  if (type !== 'application/json') {
+    throw new Refusal(jsonAnswer(400, errorObject(
+      "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed", 'Bad Request', null, 400)))
+  }
+  const body = parseBody(raw)
+  const model = optionalString(body, 'model')
+  if (model !== null && model !== '' && !engine.settings.models.includes(model)) throw unknownModel(model, engine.settings.models)
+  return body
+}
+
+function parseBody(raw: Buffer): JsonObject {
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(raw)
+  } catch {
+    throw new Refusal(detail(400, 'There was an error parsing the body'))
+  }
+  try {
+    const body = parseJson(text)
+    if (isObject(body)) return body
+    throw new Refusal(jsonAnswer(400, errorObject(
+      "1 validation error:\n  {'type': 'model_attributes_type', 'loc': 'body', 'msg': 'Input should be a valid dictionary or object to extract fields from'}",
+      'Bad Request', 'body', 400)))
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error
+    throw new Refusal(jsonAnswer(400, errorObject(
+      `1 validation error:\n  {'type': 'json_invalid', 'loc': 'body.${error.at}', 'msg': 'JSON decode error', 'input': '<dict of 0 items>', 'ctx': {'error': '${error.message}'}}`,
+      'Bad Request', `body.${error.at}`, 400)))
+  }
+}
+
+async function chat(exchange: Exchange): Promise<Answer | null> {
+  const { engine, response } = exchange
+  const body = servedBody(exchange)
+  const options = chatOptions(body, engine.settings)
+  const prompt = chatPrompt(engine.renderer, body, options)
+  const limit = replyLimit(prompt.ids.length, options.maxTokens, Infinity, engine.settings.maxModelLen, prompt.text !== null)
+  const reply = await script(exchange, 'chat', prompt.ids.length, prompt.text ?? '')
+  const refusal = beforeGenerating(response, reply, options.stream)
+  if (refusal !== 'generate') return refusal
+  const messages = body.get('messages')
+  const last = Array.isArray(messages) ? messages.at(-1) : undefined
+  const lastRole = isObject(last) ? last.get('role') : undefined
+  answerChat(generationContext(exchange), {
+    id: `chatcmpl-${requestId(exchange, options.requestId)}`,
+    model: options.model ?? engine.settings.models[0] ?? '',
+    fingerprint: engine.fingerprint,
+    options, prompt: prompt.ids, limit, reply,
+    promptText: options.returnPromptText ? prompt.text : null,
+    role: options.addGenerationPrompt || typeof lastRole !== 'string' ? 'assistant' : lastRole,
+    settings: engine.settings,
+  })
+  return null
+}
+
+async function completions(exchange: Exchange): Promise<Answer | null> {
+  const { engine, response } = exchange
+  const body = servedBody(exchange)
+  const options = completionOptions(body)
+  const prompts = completionPrompts(body, engine.renderer.tokenizer).map((prompt) => ({
+    ...prompt,
+    limit: replyLimit(prompt.ids.length, options.maxTokens, defaultCompletionTokens, engine.settings.maxModelLen, prompt.text !== null),
+  }))
+  const tokens = prompts.reduce((sum, { ids }) => sum + ids.length, 0)
+  const reply = await script(exchange, 'completions', tokens, prompts.map(({ text }) => text ?? '').join('\n'))
+  const refusal = beforeGenerating(response, reply, options.stream)
+  if (refusal !== 'generate') return refusal
+  answerCompletion(generationContext(exchange), {
+    id: `cmpl-${requestId(exchange, options.requestId)}`,
+    model: options.model ?? engine.settings.models[0] ?? '',
+    fingerprint: engine.fingerprint,
+    options, prompts, reply, settings: engine.settings,
+  })
+  return null
+}
+
+/** The prompt that chat would prefill, as vLLM 0.18 and later answer it (GenerateRequest). */
+function render(exchange: Exchange): Answer {
+  const { engine } = exchange
+  if (!engine.settings.scaleOut) {
+    return jsonAnswer(403, errorObject('Scale-out endpoints are disabled. Restart vllm serve with --enable-scale-out to enable them.',
+      'PermissionDeniedError', null, 403))
+  }
+  const body = servedBody(exchange)
+  const options = chatOptions(body, engine.settings)
+  const { ids, text } = chatPrompt(engine.renderer, body, options)
+  const limit = replyLimit(ids.length, options.maxTokens, Infinity, engine.settings.maxModelLen, text !== null)
+  return jsonAnswer(200, {
+    request_id: `chatcmpl-${requestId(exchange, options.requestId)}`, token_ids: ids, features: null,
+    sampling_params: { max_tokens: limit }, model: options.model ?? engine.settings.models[0], stream: options.stream,
+    stream_options: null, cache_salt: options.salt, priority: 0, kv_transfer_params: null,
+  })
+}
+
+function generationContext({ engine, response }: Exchange): GenerationContext {
+  return { engine: engine.core, tokenizer: engine.renderer.tokenizer, response }
+}
+
+/** The header wins over the body, and without either vLLM makes one up. */
+function requestId({ request }: Exchange, ofBody: string | null): string {
+  const header = request.headers['x-request-id']
+  return (typeof header === 'string' ? header : null) ?? ofBody ?? randomUUID().replaceAll('-', '').slice(0, 16)
+}
+
+async function script(exchange: Exchange, endpoint: ReplyRequest['endpoint'], promptTokens: number, prompt: string): Promise<Reply> {
+  const { engine, request, raw } = exchange
+  const count = engine.replies++
+  return await engine.settings.reply({
+    endpoint, body: JSON.parse(raw.toString('utf8')), headers: request.headers, promptTokens, prompt, count,
+  })
+}
+
+/** Scripted refusals and failures that come before the engine has the request. */
+function beforeGenerating(response: ServerResponse, reply: Reply, stream: boolean): Answer | null | 'generate' {
+  const { refuse, fail } = reply
+  if (refuse !== undefined) {
+    const text = typeof refuse.body === 'string'
+    return {
+      status: refuse.status,
+      headers: { 'content-type': text ? 'text/plain; charset=utf-8' : 'application/json', ...refuse.headers },
+      body: text ? refuse.body as string : JSON.stringify(refuse.body ?? errorObject('refused', 'BadRequestError', null, refuse.status)),
+    }
+  }
+  if (fail?.at === 'before_headers') {
+    if (fail.kind === 'error') return jsonAnswer(500, errorObject(fail.message ?? 'Internal server error', 'InternalServerError', null, 500))
+    if (fail.kind !== 'hang') response.destroy()
+    return null
+  }
+  if (fail?.at === 'after_headers' && !stream && fail.kind !== 'error') {
+    writeHead(response, 200, { 'content-length': '4096', 'content-type': 'application/json' })
+    response.write('{"id":"chatcmpl-', () => {
+      if (fail.kind !== 'hang') response.destroy()
+    })
+    return null
+  }
+  return 'generate'
+}
