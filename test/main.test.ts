@@ -1,13 +1,12 @@
 // The real process: what it says first, how it ends.
 
-import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import t from 'tap'
 import { packageRoot, packageVersion } from '../src/package-root.ts'
-import { cleanEnvironment, warmforkListening } from './helpers/run-warmfork.ts'
+import { run } from './helpers/processes.ts'
+import { warmforkListening } from './helpers/run-warmfork.ts'
 import { stubEngine } from './helpers/stub-engine.ts'
 
 t.test('the first line says where warmfork listens, for which engine and in which mode', async (t) => {
@@ -103,10 +102,7 @@ t.test('an uncaught exception is logged without its message and ends warmfork wi
 })
 
 t.test('npm start runs warmfork on a Node that runs TypeScript, whichever is installed', async (t) => {
-  const { stdout } = await promisify(execFile)('npm', ['start', '--silent', '--', '--version'], {
-    cwd: fileURLToPath(packageRoot),
-    env: cleanEnvironment(),
-  })
+  const { stdout } = await run('npm', ['start', '--silent', '--', '--version'], { cwd: fileURLToPath(packageRoot) })
   t.equal(stdout, `${packageVersion()}\n`)
 })
 

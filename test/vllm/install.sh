@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs vLLM for CPU into a virtual environment and prints its folder.
 #   install.sh [VERSION]
-# Returns at once when the folder is complete. Otherwise it takes 2 to 5 minutes, 2.5 GB, Python 3.11
+# Returns at once when the folder is complete. Otherwise it takes 1 to 5 minutes, 3.5 GB, Python 3.11
 # with pip, and a package index that has CPU builds of torch.
 set -euo pipefail
 version=${1:-0.32.0}
