@@ -4,8 +4,11 @@
 import { z } from 'zod'
 import { upstreamUrlFault } from './config/upstream-url.ts'
 
-/** Longest delay that a Node timer keeps; a longer one would fire at once. */
-const maxTimerMs = 2 ** 31 - 1
+/** One day. Far below 2^31 ms, beyond which a Node timer fires at once. */
+const longestWaitMs = 24 * 60 * 60 * 1000
+
+/** 2^31 ms. */
+const longestTimeS = Math.floor(2 ** 31 / 1000)
 
 // The text given as `error` completes the sentence "<key> is <value>, but must be …".
 
@@ -20,8 +23,8 @@ function wholeAtLeast(what: string, min: number) {
 }
 
 const port = () => wholeFromTo('a whole number', 0, 65535)
-const milliseconds = (min: number) => wholeFromTo('a whole number of milliseconds', min, maxTimerMs)
-const seconds = (min: number) => wholeFromTo('a whole number of seconds', min, Math.floor(maxTimerMs / 1000))
+const milliseconds = (min: number) => wholeFromTo('a whole number of milliseconds', min, longestWaitMs)
+const seconds = (min: number) => wholeFromTo('a whole number of seconds', min, longestTimeS)
 const bytes = (min: number) => wholeAtLeast('a whole number of bytes', min)
 const tokens = (min: number) => wholeAtLeast('a whole number of tokens', min)
 const optionalTokens = () => wholeAtLeast('null or a whole number of tokens', 1).nullable().default(null)

@@ -11,6 +11,9 @@ import { printConfig, printHelp } from './config/print.ts'
 import { packageVersion } from './package-root.ts'
 import { faultFields } from './relay/fault.ts'
 
+/** On Ctrl-C the terminal signals warmfork and npm, and npm signals warmfork again: within so many ms it is one signal. */
+const sameSignalMs = 250
+
 /** How long the parts may take to close after replies were cut, in ms. */
 const lateMs = 1000
 
@@ -47,10 +50,13 @@ async function run(config: Config, origins: Origins): Promise<void> {
   const { ListenError, startApp } = await import('./app.ts')
   const starting = startApp(config, log)
 
-  let stopping = false
+  let stoppingSince: number | null = null
   const stop = async (signal: NodeJS.Signals) => {
-    if (stopping) process.exit(1)
-    stopping = true
+    if (stoppingSince !== null) {
+      if (performance.now() - stoppingSince > sameSignalMs) process.exit(1)
+      return
+    }
+    stoppingSince = performance.now()
     const { grace_ms } = config.shutdown
     log.info({ signal, grace_ms }, 'stopping')
     const app = await starting

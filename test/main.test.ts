@@ -2,6 +2,7 @@
 
 import { once } from 'node:events'
 import { request } from 'node:http'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { packageRoot, packageVersion } from '../src/package-root.ts'
@@ -73,9 +74,27 @@ t.test('a second signal ends warmfork at once with exit code 1', async (t) => {
   const reply = await fetch(`${url}/v1/models`)
   child.kill('SIGTERM')
   await refusesConnections(url)
+  await setTimeout(300)
   child.kill('SIGTERM')
   t.equal(await exited, 1)
   await t.rejects(reply.text())
+})
+
+t.test('the two signals that Ctrl-C sends under npm are one', async (t) => {
+  let finish = () => {}
+  const origin = await stubEngine(t, (_, response) => {
+    response.write('first ')
+    finish = () => response.end('last')
+  })
+  const { child, exited, url } = await warmforkListening(t, { args: ['--upstream', origin] })
+  const reply = await fetch(`${url}/v1/models`)
+  child.kill('SIGINT')
+  await setTimeout(20)
+  child.kill('SIGINT')
+  await refusesConnections(url)
+  finish()
+  t.equal(await reply.text(), 'first last')
+  t.equal(await exited, 0)
 })
 
 t.test('an idle connection does not keep warmfork from ending', async (t) => {

@@ -106,7 +106,7 @@ const cases: Record<string, Case> = {
     args: upstream,
     yaml: 'shutdown: { grace_ms: 3000000000 }\n',
     says: [
-      'shutdown.grace_ms is 3000000000 (warmfork.yaml, line 1), but must be a whole number of milliseconds from 0 to 2147483647: change it there.',
+      'shutdown.grace_ms is 3000000000 (warmfork.yaml, line 1), but must be a whole number of milliseconds from 0 to 86400000: change it there.',
     ],
   },
   'a wrong entry of a list': {
