@@ -45,6 +45,7 @@ export async function startApp(config: Config, log: Logger): Promise<App> {
   const upstream = createUpstream({ origin: engine.origin, connectTimeoutMs: config.upstream.connect_timeout_ms })
   const replyHeaders = config.simulator ? ['x-warmfork-simulator', 'true'] : []
 
+  // Chat requests pass unchanged and leave no receipt: createChatHandler takes this place.
   const chat: ChatHandler = async (request, relay) => void (await relay.pass(request))
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })

@@ -17,6 +17,16 @@ interface Case {
 const upstream = ['--upstream', 'http://127.0.0.1:8000']
 const example = 'a URL that begins with http:// or https://, as in http://127.0.0.1:8000'
 
+// Root may read everything, so the system's answer is put in its place.
+const forbidReading = `import fs from 'node:fs'
+  import { syncBuiltinESMExports } from 'node:module'
+  const { readFileSync } = fs
+  fs.readFileSync = (path, ...rest) => {
+    if (path === 'warmfork.yaml') throw Object.assign(new Error('EACCES'), { code: 'EACCES' })
+    return readFileSync(path, ...rest)
+  }
+  syncBuiltinESMExports()`
+
 const cases: Record<string, Case> = {
   'no upstream and no simulator': {
     says: [
@@ -163,6 +173,14 @@ const cases: Record<string, Case> = {
   'a folder for a file': {
     args: [...upstream, '--config', '.'],
     says: ['The configuration file "." (flag --config) is a folder: give the path of a file in it.'],
+  },
+  'a file that may not be read': {
+    args: upstream,
+    env: { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(forbidReading)}` },
+    yaml: 'server: {}\n',
+    says: [
+      'The configuration file "warmfork.yaml" (flag --config) may not be read by this user: change its permissions, or give another.',
+    ],
   },
   'an unknown flag': {
     args: [...upstream, '--prot', '80'],
