@@ -22,26 +22,43 @@ export function optionalString(body: JsonObject, name: string): string | null {
   throw invalidField('string_type', name, 'Input should be a valid string', quoted(value))
 }
 
+/** pydantic's lax booleans. */
+const booleans: ReadonlyMap<string, boolean> = new Map([
+  ...['true', 't', 'yes', 'y', 'on', '1'].map((word) => [word, true] as const),
+  ...['false', 'f', 'no', 'n', 'off', '0'].map((word) => [word, false] as const),
+])
+
+function laxBoolean(value: Json): boolean | undefined {
+  if (typeof value === 'boolean') return value
+  const plain = value instanceof PythonFloat ? value.value : value
+  return typeof plain === 'string' || plain === 0 || plain === 1 ? booleans.get(String(plain).toLowerCase()) : undefined
+}
+
+/** A boolean that may not be null. */
 export function boolean(body: JsonObject, name: string, otherwise: boolean): boolean {
   const value = body.get(name)
-  if (value === undefined || value === null) return otherwise
-  if (typeof value === 'boolean') return value
-  if (value === 0 || value === 1) return value === 1
-  throw invalidField('bool_type', name, 'Input should be a valid boolean', quoted(value))
+  if (value === undefined) return otherwise
+  const read = laxBoolean(value)
+  if (read === undefined) throw invalidField('bool_type', name, 'Input should be a valid boolean', quoted(value))
+  return read
+}
+
+/** A boolean for which null is as good as absent. */
+export function optionalBoolean(body: JsonObject, name: string): boolean {
+  return (body.get(name) ?? null) !== null && boolean(body, name, false)
 }
 
 export function optionalInteger(body: JsonObject, name: string): number | null {
-  const value = body.get(name) ?? null
-  if (value === null) return null
-  if (typeof value === 'number') return value
-  if (value instanceof PythonFloat && Number.isInteger(value.value)) return value.value
-  throw invalidField('int_type', name, 'Input should be a valid integer', quoted(value))
+  const value = optionalNumber(body, name)
+  if (value === null || Number.isInteger(value)) return value
+  throw invalidField('int_from_float', name, 'Input should be a valid integer, got a number with a fractional part', String(value))
 }
 
 export function optionalNumber(body: JsonObject, name: string): number | null {
   const value = body.get(name) ?? null
   if (value === null || typeof value === 'number') return value
   if (value instanceof PythonFloat) return value.value
+  if (typeof value === 'string' && value.trim() !== '' && Number.isFinite(Number(value))) return Number(value)
   throw invalidField('float_type', name, 'Input should be a valid number', quoted(value))
 }
 

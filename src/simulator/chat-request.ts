@@ -1,8 +1,8 @@
 // A chat request as vLLM reads it: its rules and refusals (vllm/entrypoints/openai/chat_completion/protocol.py).
 
-import { boolean, idList, isObject, optionalInteger, optionalNumber, optionalObject, optionalString, quoted } from './body.ts'
+import { boolean, idList, isObject, optionalBoolean, optionalInteger, optionalNumber, optionalObject, optionalString, quoted } from './body.ts'
 import { badParameter, badRequest, invalidField } from './errors.ts'
-import type { Json, JsonObject } from './python-json.ts'
+import { dumpJson, type Json, type JsonObject, PythonFloat } from './python-json.ts'
 import type { Settings } from './options.ts'
 
 /** What chat and completions share. */
@@ -66,7 +66,7 @@ export function chatOptions(body: JsonObject, settings: Settings): ChatOptions {
     ...shared,
     ...template,
     templateKwargs: kwargs,
-    returnPromptText: boolean(body, 'return_prompt_text', false),
+    returnPromptText: optionalBoolean(body, 'return_prompt_text'),
     includeReasoning: boolean(body, 'include_reasoning', true),
     toolChoice: toolChoice(body),
     hasTools: Array.isArray(body.get('tools')),
@@ -76,7 +76,7 @@ export function chatOptions(body: JsonObject, settings: Settings): ChatOptions {
 }
 
 export function generationOptions(body: JsonObject, newName: 'max_completion_tokens' | null): GenerationOptions {
-  const stream = boolean(body, 'stream', false)
+  const stream = optionalBoolean(body, 'stream')
   const streamOptions = optionalObject(body, 'stream_options')
   if (streamOptions !== null && streamOptions.size > 0 && !stream) {
     throw badParameter('Stream options can only be defined when `stream=True`.', 'stream_options')
@@ -87,23 +87,42 @@ export function generationOptions(body: JsonObject, newName: 'max_completion_tok
   }
   const choices = optionalInteger(body, 'n') ?? 1
   const temperature = optionalNumber(body, 'temperature')
+  checkSampling(temperature, optionalNumber(body, 'top_p'))
+  if (choices < 1) throw badRequest(`n must be at least 1, got ${choices}.`)
   if (choices > 1 && temperature === 0) throw badRequest(`n must be 1 when using greedy sampling, got ${choices}.`)
-  const stop = body.get('stop') ?? []
   return {
     model: optionalString(body, 'model'),
     stream,
-    includeUsage: streamOptions !== null && boolean(streamOptions, 'include_usage', false),
-    continuousUsage: streamOptions !== null && boolean(streamOptions, 'include_usage', false)
-      && boolean(streamOptions, 'continuous_usage_stats', false),
-    returnTokenIds: boolean(body, 'return_token_ids', false),
+    includeUsage: streamOptions !== null && optionalBoolean(streamOptions, 'include_usage'),
+    continuousUsage: streamOptions !== null && optionalBoolean(streamOptions, 'include_usage')
+      && optionalBoolean(streamOptions, 'continuous_usage_stats'),
+    returnTokenIds: optionalBoolean(body, 'return_token_ids'),
     maxTokens: (newName === null ? null : optionalInteger(body, newName)) ?? optionalInteger(body, 'max_tokens'),
     choices,
-    stop: (Array.isArray(stop) ? stop : [stop]).filter((each) => typeof each === 'string'),
+    stop: stopStrings(body.get('stop') ?? []),
     skipSpecialTokens: boolean(body, 'skip_special_tokens', true),
     salt: cacheSalt(body),
     readCache: promptLogprobs === null,
     requestId: optionalString(body, 'request_id'),
   }
+}
+
+/** vllm/sampling_params.py _verify_args. */
+function checkSampling(temperature: number | null, topP: number | null): void {
+  const refuse = (name: string, rule: string, value: number): never => {
+    const shown = dumpJson(new PythonFloat(value))
+    throw badParameter(`${name} must be ${rule}, got ${shown}.`, name, shown)
+  }
+  if (temperature !== null && temperature < 0) refuse('temperature', 'non-negative', temperature)
+  if (temperature !== null && temperature > 2) refuse('temperature', 'in [0, 2]', temperature)
+  if (topP !== null && (topP <= 0 || topP > 1)) refuse('top_p', 'in (0, 1]', topP)
+}
+
+function stopStrings(stop: Json): string[] {
+  const list = Array.isArray(stop) ? stop : [stop]
+  const strings = list.filter((each) => typeof each === 'string')
+  if (strings.length < list.length) throw invalidField('string_type', 'stop', 'Input should be a valid string', quoted(stop))
+  return strings
 }
 
 /** The members that chat and /tokenize both have, with the same meaning. */
@@ -174,10 +193,27 @@ function checkTools(body: JsonObject, settings: Settings): void {
       throw badParameter(`Invalid value for \`tool_choice\`: ${quoted(choice)}! Only named tools, "none", "auto" or "required" `
         + 'are supported.', 'tool_choice')
     }
+    if (isObject(choice)) checkNamedTool(choice, tools)
   }
   if (tools !== null && !settings.toolParser) {
     throw badRequest('"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set')
   }
+}
+
+function checkNamedTool(choice: JsonObject, tools: Json): void {
+  const wanted = functionName(choice)
+  if (typeof wanted !== 'string' || wanted === '') {
+    throw badParameter('Expected field `name` in `function` in `tool_choice`! Correct usage: `{"type": "function", "function": '
+      + '{"name": "my_function"}}`', 'tool_choice.function.name')
+  }
+  if (!Array.isArray(tools) || !tools.some((tool) => functionName(tool) === wanted)) {
+    throw badParameter('The tool specified in `tool_choice` does not match any of the specified `tools`', 'tool_choice')
+  }
+}
+
+function functionName(holder: Json): Json | undefined {
+  const named = isObject(holder) ? holder.get('function') : undefined
+  return isObject(named) ? named.get('name') : undefined
 }
 
 /**

@@ -18,8 +18,8 @@ export type RenderTemplate = (input: TemplateInput) => string
 
 const continueTag = 'CONTINUE_FINAL_MESSAGE_TAG '
 
-/** Names that apply_chat_template takes itself, so a request's kwargs may not set them. */
-const reserved: ReadonlySet<string> = new Set(['messages', 'tools', 'add_generation_prompt', 'continue_final_message'])
+/** Names that apply_chat_template sets itself: vLLM drops these from a request's kwargs. */
+const reserved: ReadonlySet<string> = new Set(['tools', 'add_generation_prompt', 'continue_final_message'])
 
 export function chatTemplate(source: string): RenderTemplate {
   const render = compileTemplate(source)
@@ -32,6 +32,9 @@ export function chatTemplate(source: string): RenderTemplate {
       throw badRequest('continue_final_message and add_generation_prompt are not compatible. Use continue_final_message when '
         + 'you want the model to continue the final message, and add_generation_prompt when you want to add a header that '
         + 'will prompt it to start a new assistant message instead.')
+    }
+    if (input.kwargs.has('messages')) {
+      throw badRequest("jinja2.environment.Template.render() got multiple values for keyword argument 'messages'")
     }
     const messages = input.continueFinalMessage ? tagLast(input.messages) : input.messages
     const rendered = render({

@@ -2,11 +2,11 @@
 // vllm/renderers/chat_utils.py and ChatCompletionToolsParam make them.
 
 import { badRequest, invalidField } from './errors.ts'
-import { isObject, quoted } from './body.ts'
+import { isObject, optionalBoolean, optionalObject, optionalString, quoted } from './body.ts'
 import { dumpJson, JsonError, type Json, type JsonObject, parseJson } from './python-json.ts'
 
 export interface TemplateToolCall {
-  readonly id: string | null
+  readonly id: string
   readonly type: string
   /** Arguments as Python would print them: the template puts a string in as it is. */
   readonly function: { readonly name: string, readonly arguments: string }
@@ -84,12 +84,10 @@ function messageContent(message: JsonObject, role: string, location: string, mod
     throw invalidField('string_type', `${location}.content`, 'Input should be a valid string', quoted(content))
   }
   const parts = typeof content === 'string' ? [content] : content.map((part) => partText(part, location, model))
-  const texts = parts.filter((text) => text !== null)
-  return (role === 'system' ? withoutBillingHeader(texts) : texts).join('\n')
+  return (role === 'system' ? withoutBillingHeader(parts) : parts).join('\n')
 }
 
-function partText(part: Json, location: string, model: string): string | null {
-  if (typeof part === 'string') return part
+function partText(part: Json, location: string, model: string): string {
   const type = isObject(part) ? part.get('type') : undefined
   if (!isObject(part) || typeof type !== 'string') {
     throw invalidField('missing', `${location}.content`, 'Field required', quoted(part))
@@ -126,8 +124,10 @@ function toolCalls(calls: Json | undefined, location: string): TemplateToolCall[
       throw invalidField('string_type', `${at}.function.arguments`, 'Input should be a valid string', quoted(text))
     }
     const id = call.get('id')
+    if (typeof id !== 'string') throw invalidField('missing', `${at}.id`, 'Field required', quoted(call))
+    if (call.get('type') !== 'function') throw invalidField('missing', `${at}.type`, 'Field required', quoted(call))
     return {
-      id: typeof id === 'string' ? id : null,
+      id,
       type: 'function',
       function: { name, arguments: dumpJson(argumentsObject(text)) },
     }
@@ -168,12 +168,17 @@ function templateTool(tool: Json, index: number): JsonObject {
   if (typeof name !== 'string') throw invalidField('missing', `tools.${index}.function.name`, 'Field required', quoted(described))
   const type = tool.get('type') ?? 'function'
   if (type !== 'function') throw invalidField('literal_error', `tools.${index}.type`, "Input should be 'function'", quoted(type))
+  const description = optionalString(described, 'description')
   const rebuilt: JsonObject = new Map<string, Json>([
     ['name', name],
-    ['description', described.get('description') ?? null],
-    ['parameters', described.get('parameters') ?? null],
+    ['description', description],
+    ['parameters', optionalObject(described, 'parameters')],
   ])
-  const strict = described.get('strict') ?? null
-  if (strict !== null) rebuilt.set('strict', strict)
-  return new Map<string, Json>([['type', 'function'], ['function', rebuilt]])
+  if ((described.get('strict') ?? null) !== null) rebuilt.set('strict', optionalBoolean(described, 'strict'))
+  const outer = (tool.get('defer_loading') ?? null) === null ? null : optionalBoolean(tool, 'defer_loading')
+  const inner = (described.get('defer_loading') ?? null) === null ? outer : optionalBoolean(described, 'defer_loading')
+  if (inner !== null) rebuilt.set('defer_loading', inner)
+  return new Map<string, Json>([
+    ['type', 'function'], ['function', rebuilt], ...(outer === null ? [] : [['defer_loading', outer] as const]),
+  ])
 }

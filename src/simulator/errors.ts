@@ -27,10 +27,18 @@ export function badRequest(message: string): Refusal {
   return new Refusal(jsonAnswer(400, errorObject(message, 'BadRequestError', null, 400)))
 }
 
-/** A field that pydantic refuses. vLLM quotes the input in the message, and so do we. */
+/**
+ * A field that pydantic refuses. vLLM quotes the input in the message, and so do we; where it tries a union of types it
+ * lists one error for each of them, of which this is the one that matters.
+ */
 export function invalidField(type: string, location: string, message: string, input: string): Refusal {
-  const text = `1 validation error:\n  {'type': '${type}', 'loc': 'body.${location}', 'msg': '${message}', 'input': '${input}'}`
+  const text = `1 validation error:\n  {'type': '${type}', 'loc': 'body.${location}', 'msg': ${pythonString(message)}, 'input': ${pythonString(input)}}`
   return new Refusal(jsonAnswer(400, errorObject(text, 'Bad Request', `body.${location}`, 400)))
+}
+
+/** repr() of a string without control characters. */
+function pythonString(text: string): string {
+  return text.includes("'") && !text.includes('"') ? `"${text}"` : `'${text.replaceAll("'", "\\'")}'`
 }
 
 export function unknownModel(model: string, served: readonly string[]): Refusal {

@@ -203,7 +203,7 @@ async function script(exchange: Exchange, endpoint: ReplyRequest['endpoint'], pr
   const { engine, request, raw } = exchange
   const count = engine.replies++
   return await engine.settings.reply({
-    endpoint, body: JSON.parse(raw.toString('utf8')), headers: request.headers, promptTokens, prompt, count,
+    endpoint, body: JSON.parse(new TextDecoder().decode(raw)), headers: request.headers, promptTokens, prompt, count,
   })
 }
 

@@ -1,7 +1,7 @@
 // POST /tokenize and /detokenize (vllm/entrypoints/serve/tokenize). Neither warms the cache.
 
 import { type Answer, jsonAnswer } from './answer.ts'
-import { boolean, quoted } from './body.ts'
+import { optionalBoolean, quoted } from './body.ts'
 import { errorObject, invalidField, Refusal } from './errors.ts'
 import { type Renderer, tokenizePrompt } from './prompt.ts'
 import type { JsonObject } from './python-json.ts'
@@ -16,7 +16,7 @@ export function tokenizeAnswer(renderer: Renderer, body: JsonObject): Answer {
     throw invalidField('string_type', 'prompt', 'Input should be a valid string', quoted(body.get('prompt')))
   }
   const { ids } = tokenizePrompt(renderer, body)
-  const strings = boolean(body, 'return_token_strs', false) ? ids.map((id) => renderer.tokenizer.decode([id])) : null
+  const strings = optionalBoolean(body, 'return_token_strs') ? ids.map((id) => renderer.tokenizer.decode([id])) : null
   return jsonAnswer(200, { count: ids.length, max_model_len: renderer.settings.maxModelLen, tokens: ids, token_strs: strings })
 }
 
