@@ -14,7 +14,7 @@ const openRoutes: readonly { pattern: string; reason: string }[] = [
 
 /** Closed even inside an open pattern; only an exact entry of routes.allow opens them. */
 const closedRoutes: Record<string, string> = {
-  '/v1/load_lora_adapter': 'loads files of the engine’s machine into the model',
+  '/v1/load_lora_adapter': "loads files of the engine's machine into the model",
   '/v1/unload_lora_adapter': 'takes a model away from everyone',
 }
 
@@ -63,17 +63,17 @@ function allReadings(path: string): string[] | undefined {
   return undefined
 }
 
-/** No dot segment, whatever stands for the slash or follows a `;`, and no control character: Python's `$` matches before a last line feed. */
+/** No dot segment, whatever stands for the slash or follows the dots, and no control character: Python's `$` matches before a last line feed. */
 function isPlain(path: string): boolean {
   if (/[\u0000-\u001f\u007f]/.test(path)) return false
-  return path.split(/[/\\]/).every((segment) => !/^\.{1,2}(;.*)?$/.test(segment))
+  return path.split(/[/\\]/).every((segment) => !/^\.{1,2}([;?#].*)?$/.test(segment))
 }
 
 /** How the most lenient gateway would read a path: one slash for many, none at the end, parameters and case ignored. */
 function normalised(path: string): string {
   return path
     .split(/[/\\]+/)
-    .map((segment) => segment.split(';', 1)[0]!.trim())
+    .map((segment) => segment.split(/[;?#]/, 1)[0]!.trim())
     .filter((segment, index) => segment !== '' || index === 0)
     .join('/')
     .toLowerCase()
