@@ -7,7 +7,8 @@ import { collectDefaultMetrics, Registry } from 'prom-client'
 import { createAdminServer } from './admin.ts'
 import type { Config } from './config.ts'
 import { upstreamOrigin } from './config/upstream-url.ts'
-import type { ChatHandler } from './relay/types.ts'
+import { createChat } from './compose-chat.ts'
+import { Ledger } from './receipt/ledger.ts'
 import { createUpstream } from './relay/upstream.ts'
 import { createTrafficServer } from './server.ts'
 
@@ -46,13 +47,14 @@ export async function startApp(config: Config, log: Logger): Promise<App> {
   const replyHeaders = config.simulator ? ['x-warmfork-simulator', 'true'] : []
 
   // Chat requests pass unchanged and leave no receipt: createChatHandler takes this place.
-  const chat: ChatHandler = async (request, relay) => void (await relay.pass(request))
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const metrics = { contentType: registry.contentType, render: () => registry.metrics() }
+  const ledger = new Ledger(log, registry)
+  const chat = createChat(config, { upstream, ledger, registry, log, replyHeaders })
 
   const traffic = createTrafficServer({ config, upstream, chat, log, replyHeaders })
-  const admin = createAdminServer({ upstream, metrics, recentReceipts: () => [] })
+  const admin = createAdminServer({ upstream, metrics, recentReceipts: () => ledger.recent() })
 
   // The admin pages answer as long as replies drain, and close last.
   const close = async (graceMs: number) => {

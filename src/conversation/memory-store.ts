@@ -52,6 +52,10 @@ export class MemoryStore implements EvidenceStore {
     this.#evict()
   }
 
+  async amend(evidence: Evidence): Promise<void> {
+    if (this.#entries.has(evidence.id)) await this.put(evidence)
+  }
+
   async drop(tenant: string, id: string): Promise<void> {
     if (this.#entries.get(id)?.evidence.tenant === tenant) this.#remove(id)
   }

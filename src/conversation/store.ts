@@ -22,6 +22,8 @@ export interface EvidenceStore {
    * @param supersedes id of the entry of the same line that it grew from, to be dropped with it
    */
   put(evidence: Evidence, supersedes?: string): Promise<void>
+  /** Keeps what was learned of an entry, unless the entry has gone meanwhile. */
+  amend(evidence: Evidence): Promise<void>
   drop(tenant: string, id: string): Promise<void>
   /** For metrics. */
   size(): { readonly entries: number, readonly bytes: number }

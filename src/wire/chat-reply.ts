@@ -57,7 +57,7 @@ export function emptyReply(): ReplyState {
   return { finish: null, usage: null, error: false, severalChoices: false, done: false, content: '', thinking: '', toolCalls: false }
 }
 
-/** Adds what one event of a stream says. @returns whether it says something: text, thinking, a call or a finish */
+/** Adds what one event of a stream says. @returns whether it says something: text beyond white space, thinking, a call, a finish or an error */
 export function addEvent(state: ReplyState, event: SseEvent): boolean {
   if (event.data === null || event.data.length === 0) return false
   if (isDone(event.data)) {
@@ -105,7 +105,7 @@ function addMessage(state: ReplyState, message: WireMessage): boolean {
   state.content += content
   if (typeof thinking === 'string') state.thinking += thinking
   state.toolCalls ||= calls
-  return content !== '' || thinking !== undefined || calls
+  return content.trim() !== '' || thinking !== undefined || calls
 }
 
 function readUsage(usage: WireUsage): Usage {

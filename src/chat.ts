@@ -1,0 +1,222 @@
+// The life of a chat request, top to bottom: what is it, and then relay and record, or plan, send and write down.
+// A fault of ours never costs the client its answer: the request goes out as it came (R13).
+
+import type { Logger } from 'pino'
+import { conversationInBody, conversationInHeaders, type ConversationIdSources } from './conversation/conversation-id.ts'
+import type { Evidence } from './conversation/evidence.ts'
+import type { Records } from './conversation/records.ts'
+import type { EvidenceStore } from './conversation/store.ts'
+import type { Tenants } from './conversation/tenant.ts'
+import { asksForTokenIds, asksForUsage } from './fork/build.ts'
+import { decide, type Decided } from './fork/decide.ts'
+import type { Fork, Planner } from './fork/plan.ts'
+import { forkHeaders } from './fork/routing-headers.ts'
+import { sendFork, type SentFork } from './fork/send.ts'
+import type { Ledger } from './receipt/ledger.ts'
+import { outcomeOf, SummaryObserver } from './receipt/outcome.ts'
+import { newReceiptId, noFacts, receiptHeaders, type Decision, type PlanFacts, type Receipt } from './receipt/receipt.ts'
+import { reasons, type Reason } from './receipt/reasons.ts'
+import { faultFields } from './relay/fault.ts'
+import { headersForEngine } from './relay/headers.ts'
+import { sendErrorAnswer } from './relay/respond.ts'
+import { chatPath } from './relay/routes.ts'
+import type { ChatHandler, ClientRequest, Relay, Upstream } from './relay/types.ts'
+import type { Agent } from './summary/agents.ts'
+import type { Recogniser, RequestKind } from './summary/recognise.ts'
+import { judge } from './summary/verdict.ts'
+import { readChatRequest, stringMember, type ChatRequest } from './wire/chat-request.ts'
+import { memberNamed, membersOf } from './wire/json-slices.ts'
+
+export interface ChatOptions {
+  readonly upstream: Upstream
+  readonly recogniser: Recogniser
+  readonly tenants: Tenants
+  readonly sources: ConversationIdSources
+  readonly store: EvidenceStore
+  readonly records: Records
+  readonly planner: Planner
+  readonly ledger: Ledger
+  readonly log: Logger
+  readonly mode: 'on' | 'observe' | 'off'
+  /** Summaries by conversation id are allowed. */
+  readonly byId: boolean
+  readonly holdHeadersMs: number
+  /** Longest time that a plan's questions to the engine may take together, in ms. */
+  readonly proofTimeoutMs: number
+  /** Headers on every reply. Name, value, … */
+  readonly replyHeaders: readonly string[]
+}
+
+export function createChatHandler(options: ChatOptions): ChatHandler {
+  const { recogniser, records, mode, log } = options
+
+  return async (request, relay) => {
+    const special = recogniser.mayBeSpecial(request.headers, request.body)
+    const read = special ? readUnlessEncoded(request) : null
+    const kind: RequestKind = special ? recogniser.recognise(request.headers, read) : { kind: 'main' }
+    switch (kind.kind) {
+      case 'main': {
+        const observer = mode === 'off' ? undefined : records.observe(request)
+        return void await relay.pass(request, observer && { observer })
+      }
+      case 'side':
+        return void await relay.pass(request)
+      case 'summary':
+      case 'conversation-summary':
+        return new SummaryRequest(options, request, read, kind).answer(relay)
+    }
+  }
+
+  function readUnlessEncoded(request: ClientRequest): ChatRequest | null {
+    try {
+      return (request.headers['content-encoding'] ?? 'identity') === 'identity' ? readChatRequest(request.body) : null
+    } catch (error) {
+      log.warn(faultFields(error), 'a chat request could not be looked at; it is passed as it came')
+      return null
+    }
+  }
+}
+
+/** One summary request, from its plan to its outcome. */
+class SummaryRequest {
+  readonly #options: ChatOptions
+  readonly #request: ClientRequest
+  readonly #read: ChatRequest | null
+  readonly #agent: Agent | null
+  readonly #byId: boolean
+  readonly #id = newReceiptId()
+  readonly #facts: PlanFacts = noFacts()
+  #planMs = 0
+
+  constructor(options: ChatOptions, request: ClientRequest, read: ChatRequest | null, kind: RequestKind & { kind: 'summary' | 'conversation-summary' }) {
+    this.#options = options
+    this.#request = request
+    this.#read = read
+    this.#agent = kind.kind === 'summary' ? kind.agent : null
+    this.#byId = kind.kind === 'conversation-summary'
+  }
+
+  async answer(relay: Relay): Promise<void> {
+    const decided = await this.#decide()
+    this.#planMs = Math.round(performance.now() - this.#request.receivedAt)
+    // Nobody is there to be answered, so there is nothing to send and no receipt.
+    if (this.#request.gone.aborted) return
+    const { plan, evidence, request } = decided
+    if (plan.decision === 'forked') {
+      if (this.#options.mode === 'on') return this.#fork(plan.fork, evidence!, request!, relay)
+      return this.#pass(relay, 'passed', 'observed_only', { eligible: true, forkSent: false })
+    }
+    if (plan.decision === 'already_warm') return this.#pass(relay, 'already_warm', null, { eligible: false, forkSent: false })
+    return this.#pass(relay, 'passed', plan.reason, { eligible: false, forkSent: false })
+  }
+
+  async #decide(): Promise<Decided> {
+    const { mode, byId, tenants, sources, store, planner, proofTimeoutMs, log } = this.#options
+    const none = (reason: Reason): Decided => ({ plan: { decision: 'passed', reason, learned: null }, evidence: null, request: null })
+    if (mode === 'off' || (this.#byId && !byId)) return none('disabled')
+    try {
+      const { headers, rawHeaders, gone } = this.#request
+      const conversation = conversationInHeaders(headers, sources) ?? (this.#read && conversationInBody(this.#read, sources))
+      this.#facts.agent = this.#agent?.agent ?? null
+      this.#facts.conversation = conversation
+      return await decide(planner, store, sources, {
+        summary: this.#read,
+        tenant: tenants.of(headers),
+        conversation,
+        knownSummariser: this.#agent !== null,
+        byId: this.#byId,
+      }, this.#facts, {
+        credentials: tenants.credentials(rawHeaders),
+        signal: AbortSignal.any([gone, AbortSignal.timeout(proofTimeoutMs)]),
+      })
+    } catch (error) {
+      log.warn(faultFields(error), 'a summary request could not be planned; it is passed as it came')
+      return none('internal_error')
+    }
+  }
+
+  /** The standalone path; without a request of the agent's own to send there is only the reason to tell. */
+  async #pass(relay: Relay, decision: 'already_warm' | 'passed', reason: Reason | null, was: { eligible: boolean, forkSent: boolean }): Promise<void> {
+    if (this.#byId) {
+      const receipt = this.#receipt('refused', reason, was)
+      return sendErrorAnswer(this.#request.response, { status: 422, code: reason!, message: reasons[reason!], type: 'summary_error' },
+        ['x-should-retry', 'false', ...receiptHeaders(receipt), ...this.#options.replyHeaders])
+    }
+    const receipt = this.#receipt(decision, reason, was)
+    const observer = new SummaryObserver((how) => {
+      const verdict = how === 'client_gone' || !observer.isReadable ? null : judge(observer.reply, this.#toolNames(this.#read), this.#closingTag())
+      this.#options.ledger.outcome(outcomeOf(receipt, observer.reply, verdict, null, { receivedAt: this.#request.receivedAt, firstTokenAt: observer.firstTokenAt }))
+    })
+    await relay.pass(this.#request, { observer, replyHeaders: receiptHeaders(receipt) })
+  }
+
+  async #fork(fork: Fork, evidence: Evidence, evidenceRequest: ChatRequest, relay: Relay): Promise<void> {
+    const { upstream, holdHeadersMs, planner, replyHeaders } = this.#options
+    const { method, target, rawHeaders } = this.#request
+    const read = this.#read!
+    let receipt: Receipt | undefined
+    const sent = await sendFork({
+      upstream,
+      request: this.#request,
+      fork: { method, target, headers: forkHeaders(headersForEngine(rawHeaders), evidence, this.#id), body: fork.body },
+      asked: { usage: asksForUsage(read), tokenIds: asksForTokenIds(read) },
+      holdHeadersMs,
+      judge: (reply) => judge(reply, this.#toolNames(evidenceRequest), this.#closingTag()),
+      decided: (decision) => {
+        receipt = this.#receipt(decision, null, { eligible: true, forkSent: true })
+        return [...receiptHeaders(receipt), ...replyHeaders]
+      },
+    })
+    if (sent.end === 'rejected') {
+      if (planner.switches.refused(fork.model, fork.epoch)) this.#options.log.warn('the engine refused three forks in a row for a model; forking waits for a new calibration')
+      return this.#pass(relay, 'passed', 'fork_rejected', { eligible: true, forkSent: true })
+    }
+    await this.#learn(fork, evidence, sent, receipt ?? this.#receipt('forked', null, { eligible: true, forkSent: true }))
+  }
+
+  /** What a fork's reply teaches about the engine and about its evidence. */
+  async #learn(fork: Fork, evidence: Evidence, sent: SentFork, receipt: Receipt): Promise<void> {
+    const { planner, ledger, store, log } = this.#options
+    const { promptIds, reply, verdict, firstTokenAt } = sent
+    const confirmed = promptIds && promptIds.length === fork.ids.length && promptIds.every((id, i) => id === fork.ids[i])
+    ledger.outcome(outcomeOf(receipt, reply, verdict, confirmed, { receivedAt: this.#request.receivedAt, firstTokenAt }))
+    if (confirmed === false) {
+      planner.engine.forget()
+      log.warn({ receipt: receipt.receipt }, 'the engine prefilled other ids than proven; forking waits for a new calibration')
+    }
+    if (sent.end === 'answered') planner.switches.accepted(fork.model)
+    if (planner.switches.observed(reply.usage?.cachedTokens ?? null, fork.reusableTokens)) {
+      log.warn('the engine reported the last forks as not cached; forking pauses')
+    }
+    if (verdict?.valid === false) await store.amend({ ...evidence, forkFailed: true }).catch((error: unknown) => log.warn(faultFields(error), 'a failed fork could not be noted'))
+  }
+
+  #receipt(decision: Decision, reason: Reason | null, { eligible, forkSent }: { eligible: boolean, forkSent: boolean }): Receipt {
+    const receipt: Receipt = {
+      receipt: this.#id,
+      decision,
+      eligible,
+      fork_sent: forkSent,
+      cache_hit_verified: false,
+      fallback_reason: reason,
+      ...this.#facts,
+      endpoint: chatPath,
+      observed_at: new Date().toISOString(),
+      plan_ms: this.#planMs,
+    }
+    this.#options.ledger.receipt(receipt)
+    return receipt
+  }
+
+  #closingTag(): string | undefined {
+    return this.#agent?.reply.closing_tag
+  }
+
+  #toolNames(request: ChatRequest | null): string[] {
+    return (request?.tools ?? []).flatMap((tool) => {
+      const definition = memberNamed(membersOf(request!.body, tool.start) ?? [], 'function')
+      const name = definition && stringMember(request!.body, definition.value, 'name')
+      return name ? [name] : []
+    })
+  }
+}

@@ -1,0 +1,85 @@
+// Puts the chat handler together from the configuration: store, recogniser, planner and what they need of each other.
+
+import { fileURLToPath } from 'node:url'
+import type { Logger } from 'pino'
+import { Gauge, type Registry } from 'prom-client'
+import { createChatHandler } from './chat.ts'
+import type { Config } from './config.ts'
+import { evidenceRequest, type Evidence } from './conversation/evidence.ts'
+import { MemoryStore } from './conversation/memory-store.ts'
+import { Records } from './conversation/records.ts'
+import { Tenants } from './conversation/tenant.ts'
+import { Engine } from './engine/engine.ts'
+import { ForkSwitches } from './fork/switches.ts'
+import type { Ledger } from './receipt/ledger.ts'
+import { packageRoot } from './package-root.ts'
+import { faultFields } from './relay/fault.ts'
+import type { ChatHandler, ClientRequest, Upstream } from './relay/types.ts'
+import { loadAgents } from './summary/agents.ts'
+import { Recogniser } from './summary/recognise.ts'
+
+const agentsFolder = fileURLToPath(new URL('config/agents/', packageRoot))
+
+export interface ChatParts {
+  readonly upstream: Upstream
+  readonly ledger: Ledger
+  readonly registry: Registry
+  readonly log: Logger
+  readonly replyHeaders: readonly string[]
+}
+
+export function createChat(config: Config, { upstream, ledger, registry, log, replyHeaders }: ChatParts): ChatHandler {
+  const tenants = new Tenants(config.tenant.headers)
+  const sources = { headers: config.conversation.headers, bodyFields: config.conversation.body_fields }
+  const store = new MemoryStore({ maxBytes: config.evidence.max_bytes, ttlMs: config.evidence.ttl_s * 1000 })
+  showSize(store, registry)
+  // A calibration is a few small renderings and a chat of one token; it may wait for a busy engine longer than one plan may.
+  const engine = new Engine(upstream, { calibrationTimeoutMs: 6 * config.proof.timeout_ms, log: (line) => log.info(line, 'calibration') })
+  const byId = config.summary.by_id === 'on'
+
+  /** Calibrates in the background, so that the first summary does not wait for it. */
+  const calibrateFor = async (evidence: Evidence, request: ClientRequest): Promise<void> => {
+    const asker = { credentials: tenants.credentials(request.rawHeaders), signal: AbortSignal.timeout(6 * config.proof.timeout_ms) }
+    const read = evidenceRequest(evidence)
+    if (read && (await engine.cacheConfig(asker))?.prefixCaching) await engine.calibration(read, asker)
+  }
+  const onFault = (message: string) => (error: unknown) => log.warn(faultFields(error), message)
+
+  return createChatHandler({
+    upstream,
+    recogniser: new Recogniser(loadAgents(agentsFolder)),
+    tenants,
+    sources,
+    store,
+    records: new Records({
+      store,
+      tenants,
+      sources,
+      keepReplies: byId,
+      onNewLine: (evidence, request) => void calibrateFor(evidence, request).catch(onFault('the engine could not be calibrated; the next summary request asks again')),
+      onFault: onFault('a main request could not be recorded; its reply went to the client'),
+    }),
+    planner: {
+      engine,
+      switches: new ForkSwitches({ backoffAfter: config.fork.backoff_after, backoffMs: config.fork.backoff_s * 1000 }),
+      budgets: {
+        inputCapTokens: config.summary.input_cap_tokens,
+        outputAllowanceTokens: config.summary.output_allowance_tokens,
+        minOutputTokens: config.summary.min_output_tokens,
+      },
+      minSavedTokens: config.fork.min_saved_tokens,
+    },
+    ledger,
+    log,
+    mode: config.fork.mode,
+    byId,
+    holdHeadersMs: config.fork.hold_headers_ms,
+    proofTimeoutMs: config.proof.timeout_ms,
+    replyHeaders,
+  })
+}
+
+function showSize(store: MemoryStore, registry: Registry): void {
+  new Gauge({ name: 'warmfork_evidence_bytes', help: 'Memory that recorded evidence takes.', registers: [registry], collect() { this.set(store.size().bytes) } })
+  new Gauge({ name: 'warmfork_evidence_entries', help: 'Recorded lines of conversation.', registers: [registry], collect() { this.set(store.size().entries) } })
+}

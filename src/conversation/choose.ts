@@ -1,0 +1,87 @@
+// Which evidence a summary request is about: by content among the tenant's lines; an id only narrows the search.
+
+import { bytesOf } from '../wire/json-slices.ts'
+import { stringOption, type ChatRequest } from '../wire/chat-request.ts'
+import { structuredCoverage, type Covered } from '../summary/coverage.ts'
+import type { Reason } from '../receipt/reasons.ts'
+import { conversationInBody, type ConversationIdSources } from './conversation-id.ts'
+import { opening } from './content.ts'
+import { evidenceRequest, type Evidence } from './evidence.ts'
+import type { Candidates } from './store.ts'
+
+/** Evidence that covers (part of) a summary request. */
+export interface Fit {
+  readonly evidence: Evidence
+  readonly request: ChatRequest
+  readonly coverage: Covered
+}
+
+export type Choice =
+  /** Several where they are equally good. */
+  | { readonly fits: readonly [Fit, ...Fit[]] }
+  | { readonly reason: Reason }
+
+export interface Search {
+  readonly summary: ChatRequest
+  /** Hash of the summary request's id, or null. */
+  readonly conversation: string | null
+  readonly knownSummariser: boolean
+  readonly sources: ConversationIdSources
+}
+
+/** @param candidates the tenant's lines, most recently used first */
+export function chooseEvidence(candidates: Candidates, search: Search): Choice {
+  const { summary, conversation } = search
+  const turn = summary.messages[summary.frontLength]
+  const sought = turn && bytesOf(summary.body, turn.slice)
+  const fits: Fit[] = []
+  const against: { reason: Reason, sameId: boolean }[] = []
+  for (const evidence of candidates.live) {
+    const sameId = conversation !== null && conversationOf(evidence, search.sources) === conversation
+    // A native search spares reading every other conversation of the tenant.
+    if (!sameId && (!sought || !evidence.body.includes(sought))) continue
+    const request = evidenceRequest(evidence)
+    const coverage = request ? structuredCoverage(request, summary, search.knownSummariser) : { covered: false as const, reason: 'unreadable_body' as const }
+    if (request && coverage.covered) fits.push({ evidence, request, coverage })
+    else if (!coverage.covered) against.push({ reason: coverage.reason, sameId })
+  }
+  if (fits.length > 0) return { fits: best(fits, search) }
+  const reason = (against.find(({ sameId }) => sameId) ?? against[0])?.reason
+  return { reason: reason ?? expiredOrNone(candidates, search) }
+}
+
+/** The evidence of a conversation by its id alone, the most recent one: for a summary that holds only the directive. */
+export function evidenceById(candidates: Candidates, conversation: string | null, sources: ConversationIdSources): Evidence[] {
+  if (conversation === null) return []
+  return candidates.live.filter((evidence) => conversationOf(evidence, sources) === conversation)
+}
+
+/** The conversation of recorded evidence: by its headers, else by its body. */
+export function conversationOf(evidence: Evidence, sources: ConversationIdSources): string | null {
+  if (evidence.conversation !== null) return evidence.conversation
+  const request = evidenceRequest(evidence)
+  return request && conversationInBody(request, sources)
+}
+
+/** Narrowed by id and model where that leaves any; then the longest head, then the same system text and tools. */
+function best(fits: readonly Fit[], search: Search): readonly [Fit, ...Fit[]] {
+  const model = stringOption(search.summary, 'model')
+  const { conversation } = search
+  const inConversation = conversation === null ? fits : narrowed(fits, ({ evidence }) => conversationOf(evidence, search.sources) === conversation)
+  const ofModel = narrowed(inConversation, ({ request }) => stringOption(request, 'model') === model)
+  const rank = ({ request, coverage }: Fit): number => 2 * (coverage.headLength - request.frontLength) + (coverage.sameStart ? 1 : 0)
+  const top = Math.max(...ofModel.map(rank))
+  return ofModel.filter((fit) => rank(fit) === top) as [Fit, ...Fit[]]
+}
+
+function narrowed(fits: readonly Fit[], wanted: (fit: Fit) => boolean): readonly Fit[] {
+  const left = fits.filter(wanted)
+  return left.length > 0 ? left : fits
+}
+
+function expiredOrNone(candidates: Candidates, { summary, conversation }: Search): Reason {
+  const name = opening(summary)
+  const was = candidates.expired.some((expired) =>
+    (conversation !== null && expired.conversation === conversation) || (name !== null && expired.opening === name))
+  return was ? 'evidence_expired' : 'no_warm_evidence'
+}

@@ -1,0 +1,76 @@
+// From a summary request to a plan: find the evidence, see what it covers, then plan. Ends with one decision, always.
+
+import { chooseEvidence, evidenceById, type Choice } from '../conversation/choose.ts'
+import type { ConversationIdSources } from '../conversation/conversation-id.ts'
+import type { Evidence } from '../conversation/evidence.ts'
+import type { EvidenceStore } from '../conversation/store.ts'
+import type { Asker } from '../engine/engine.ts'
+import type { PlanFacts } from '../receipt/receipt.ts'
+import type { Reason } from '../receipt/reasons.ts'
+import { isWholeJson, type ChatRequest } from '../wire/chat-request.ts'
+import { forkBody } from './build.ts'
+import { mainLine, partsById } from './by-id.ts'
+import { partsOf, plan, type Plan, type PlanQuestion, type Planner } from './plan.ts'
+
+export interface SummaryQuestion {
+  /** As read, or null where it cannot be read. */
+  readonly summary: ChatRequest | null
+  readonly tenant: string
+  /** Hash of its conversation id, or null. */
+  readonly conversation: string | null
+  readonly knownSummariser: boolean
+  readonly byId: boolean
+}
+
+export interface Decided {
+  readonly plan: Plan
+  /** What the plan rests on, or null where none was found. */
+  readonly evidence: Evidence | null
+  /** The evidence's request. */
+  readonly request: ChatRequest | null
+}
+
+export async function decide(
+  planner: Planner, store: EvidenceStore, sources: ConversationIdSources, question: SummaryQuestion, facts: PlanFacts, asker: Asker,
+): Promise<Decided> {
+  const { summary } = question
+  // The engine refuses what is no JSON to the last byte; the slices alone do not see that.
+  if (summary === null || !isWholeJson(summary.body)) return none('unreadable_body')
+  const candidates = await store.candidates(question.tenant)
+  const found = question.byId
+    ? questionById(evidenceById(candidates, question.conversation, sources), summary)
+    : questionByContent(chooseEvidence(candidates, { summary, conversation: question.conversation, knownSummariser: question.knownSummariser, sources }), summary)
+  if ('reason' in found) return none(found.reason)
+  const decided = await plan(planner, found, facts, asker)
+  const { evidence, request } = found
+  // Ids are kept with the evidence, so that the next plan asks less.
+  if (decided.learned && decided.learned !== evidence.ids) await store.amend({ ...evidence, ids: decided.learned })
+  return { plan: decided, evidence, request }
+}
+
+function none(reason: Reason): Decided {
+  return { plan: { decision: 'passed', reason, learned: null }, evidence: null, request: null }
+}
+
+function questionById(lines: readonly Evidence[], summary: ChatRequest): PlanQuestion | { reason: Reason } {
+  const line = mainLine(lines)
+  if ('reason' in line) return line
+  const parts = partsById(line.evidence, line.request, summary)
+  if ('reason' in parts) return parts
+  return { ...line, summary, parts, looksWarm: false, sameStart: false, hasStandalone: false }
+}
+
+/** Candidates that fit equally well are one candidate when they give the same fork and the same routing. */
+function questionByContent(choice: Choice, summary: ChatRequest): PlanQuestion | { reason: Reason } {
+  if ('reason' in choice) return choice
+  const { fits } = choice
+  const questions = fits.map((fit) => ({ fit, parts: partsOf(fit, summary) }))
+  const [{ fit, parts }] = questions as [typeof questions[number]]
+  if (parts === null) return { reason: 'media_unsupported' }
+  const bytes = (parts: NonNullable<ReturnType<typeof partsOf>>): Buffer => forkBody(parts, { toolChoiceNone: true, maxTokens: null })
+  const alike = questions.slice(1).every((other) => other.parts !== null && bytes(other.parts).equals(bytes(parts)) &&
+    String([...other.fit.evidence.routing, ...other.fit.evidence.sessionToken]) === String([...fit.evidence.routing, ...fit.evidence.sessionToken]))
+  if (!alike) return { reason: 'ambiguous_conversation' }
+  const { looksWarm, sameStart } = fit.coverage
+  return { evidence: fit.evidence, request: fit.request, summary, parts, looksWarm, sameStart, hasStandalone: true }
+}

@@ -1,0 +1,171 @@
+// Plans what is sent for a summary request: a proven fork, the request as it is because it is warm already, or the
+// request as it came with one reason. Decides from the cheapest question to the dearest; sends nothing itself.
+
+import { stringOption, type ChatRequest } from '../wire/chat-request.ts'
+import { commonPrefix } from '../wire/token-ids.ts'
+import type { Fit } from '../conversation/choose.ts'
+import type { Evidence, EvidenceIds } from '../conversation/evidence.ts'
+import type { Asker, Engine } from '../engine/engine.ts'
+import type { Calibrated } from '../engine/calibration.ts'
+import type { PlanFacts } from '../receipt/receipt.ts'
+import type { Reason } from '../receipt/reasons.ts'
+import { directive } from '../summary/directive.ts'
+import { asFollowing, forkBody, type ForkParts } from './build.ts'
+import { budgetOf, reusableTokens, type Budgets } from './budget.ts'
+import { optionsAgainstFork } from './options.ts'
+import { prove, reasonOf, renderOwn, type Measured } from './proof.ts'
+import type { ForkSwitches } from './switches.ts'
+
+/** An eligible fork, not sent yet. */
+export interface Fork {
+  readonly body: Buffer
+  /** Ids that it was proven with: what the engine says it prefilled must be these. */
+  readonly ids: Uint32Array
+  readonly model: string
+  readonly reusableTokens: number
+  /** The engine's calibration state that the proof rests on. */
+  readonly epoch: string
+}
+
+export type Plan =
+  | { readonly decision: 'forked', readonly fork: Fork, readonly learned: EvidenceIds }
+  | { readonly decision: 'already_warm', readonly learned: EvidenceIds | null }
+  | { readonly decision: 'passed', readonly reason: Reason, readonly learned: EvidenceIds | null }
+
+export interface Planner {
+  readonly engine: Engine
+  readonly switches: ForkSwitches
+  readonly budgets: Budgets
+  readonly minSavedTokens: number
+}
+
+/** One summary request with the evidence that covers it. */
+export interface PlanQuestion {
+  readonly summary: ChatRequest
+  readonly evidence: Evidence
+  readonly request: ChatRequest
+  readonly parts: ForkParts
+  /** It may be warm as it came. */
+  readonly looksWarm: boolean
+  /** As it came it starts as the evidence does. */
+  readonly sameStart: boolean
+  /** There is a request of the agent's own to send instead. */
+  readonly hasStandalone: boolean
+}
+
+/** The parts of a fork of this fit, or null where its directive would hold more than text. */
+export function partsOf({ request, coverage }: Fit, summary: ChatRequest): ForkParts | null {
+  const message = directive(summary.body, coverage.foreignFront, coverage.instruction)
+  return message && {
+    evidence: request,
+    summary,
+    headLength: coverage.headLength,
+    following: asFollowing(summary.body, coverage.following),
+    directive: message,
+  }
+}
+
+/**
+ * @param facts filled with what is found out, whatever the decision
+ * @param asker on whose behalf the engine is asked, and for how long
+ */
+export async function plan(planner: Planner, question: PlanQuestion, facts: PlanFacts, asker: Asker): Promise<Plan> {
+  const { engine, switches } = planner
+  const { evidence, request, parts, summary } = question
+  const model = stringOption(request, 'model') ?? ''
+  facts.parent_receipt = evidence.id
+  facts.parent_completed_at = new Date(evidence.completedAt).toISOString()
+  facts.head_messages = parts.headLength
+  const passed = (reason: Reason, learned: EvidenceIds | null = null): Plan => ({ decision: 'passed', reason, learned })
+
+  const against = optionsAgainstFork(request, summary)
+  if (against) return passed(against)
+  const config = await engine.cacheConfig(asker)
+  facts.engine_version = engine.version
+  facts.block_size = config?.blockSize ?? null
+  if (!config?.prefixCaching) return passed('caching_not_advertised')
+  const calibration = await engine.calibration(request, asker)
+  if (calibration.state === 'unanswered') return passed('tokenize_unavailable')
+  if (calibration.state === 'uncalibrated') return passed('tokenizer_uncalibrated')
+  facts.proof = calibration.proof
+  // A model that answers calibrations is one that the engine lists.
+  facts.model = model
+
+  if (question.looksWarm) {
+    const warm = await measureWarm(planner, question, calibration, config.blockSize, facts, asker)
+    if (warm) return warm
+  }
+  if (evidence.forkFailed) return passed('fork_failed_before')
+  if (switches.isModelOff(model, engine.epoch)) return passed('model_switched_off')
+  if (switches.isPaused()) return passed('reuse_not_observed')
+
+  const epoch = engine.epoch
+  const proof = await prove(engine, { parts, calibration, known: evidence.ids, promptTokens: evidence.promptTokens }, asker)
+  const { measured } = proof
+  if (measured) note(facts, measured, config.blockSize)
+  const learned = measured?.evidenceIds ?? null
+  if (!proof.proven) return passed(proof.reason, learned)
+  facts.placement = 'user'
+
+  const forkTokens = proof.measured.forkIds.length
+  const reusable = reusableTokens(proof.measured.commonPrefixTokens, forkTokens, config.blockSize)
+  if (reusable === 0) return passed('head_too_small', learned)
+  const budget = budgetOf(summary, forkTokens, proof.measured.window ?? await engine.window(model, asker), planner.budgets)
+  if (!budget.fits) return passed(budget.reason, learned)
+  facts.max_tokens = budget.maxTokens
+  const body = forkBody(parts, { toolChoiceNone: calibration.toolChoiceNone, maxTokens: budget.maxTokens })
+  if (question.hasStandalone) {
+    const standalone = await standalonePrefill(planner, question, proof.measured, body.length, calibration, config.blockSize, asker)
+    if (typeof standalone !== 'number') return passed(standalone.reason, learned)
+    if (standalone - (forkTokens - reusable) < planner.minSavedTokens) return passed('no_gain', learned)
+  }
+  return {
+    decision: 'forked',
+    fork: { body, ids: proof.measured.forkIds, model, reusableTokens: reusable, epoch },
+    learned: proof.measured.evidenceIds,
+  }
+}
+
+function note(facts: PlanFacts, measured: Measured, blockSize: number): void {
+  facts.common_prefix_tokens = measured.commonPrefixTokens
+  facts.head_tokens = measured.headTokens
+  facts.fork_tokens = measured.forkIds.length
+  facts.reusable_tokens = reusableTokens(measured.commonPrefixTokens, measured.forkIds.length, blockSize)
+}
+
+/**
+ * Whether a request that extends the evidence by its bytes does so by its ids (R12).
+ * @returns null where a reasoning template dropped what the evidence had: it is planned like any other then
+ */
+async function measureWarm(
+  planner: Planner, question: PlanQuestion, calibration: Calibrated, blockSize: number, facts: PlanFacts, asker: Asker,
+): Promise<Plan | null> {
+  const { request, summary, evidence } = question
+  const [parent, bare, own] = await Promise.all([
+    renderOwn(planner.engine, request, calibration, true, asker),
+    renderOwn(planner.engine, request, calibration, false, asker),
+    renderOwn(planner.engine, summary, calibration, true, asker),
+  ])
+  for (const rendered of [parent, bare, own]) {
+    if ('fault' in rendered) return { decision: 'passed', reason: reasonOf(rendered.fault), learned: null }
+  }
+  if (!('ids' in parent) || !('ids' in bare) || !('ids' in own)) return null
+  if (evidence.promptTokens !== null && evidence.promptTokens !== parent.ids.length) return { decision: 'passed', reason: 'tokenizer_uncalibrated', learned: null }
+  const shared = commonPrefix(own.ids, parent.ids)
+  if (shared < bare.ids.length) return null
+  facts.common_prefix_tokens = shared
+  facts.head_tokens = bare.ids.length
+  facts.fork_tokens = null
+  facts.reusable_tokens = reusableTokens(shared, own.ids.length, blockSize)
+  return { decision: 'already_warm', learned: null }
+}
+
+/** Tokens that the engine would have to prefill for the request as it came: measured where it starts as the evidence does, else by bytes. */
+async function standalonePrefill(
+  planner: Planner, { summary, sameStart }: PlanQuestion, measured: Measured, forkBytes: number, calibration: Calibrated, blockSize: number, asker: Asker,
+): Promise<number | { reason: Reason }> {
+  if (!sameStart) return Math.round(measured.forkIds.length * summary.body.length / forkBytes)
+  const own = await renderOwn(planner.engine, summary, calibration, true, asker)
+  if ('fault' in own) return { reason: reasonOf(own.fault) }
+  return own.ids.length - reusableTokens(commonPrefix(own.ids, measured.evidenceIds.prompt), own.ids.length, blockSize)
+}

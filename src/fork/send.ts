@@ -1,0 +1,233 @@
+// Sends a fork, once, and answers the client with its reply or with why it is none (R8 to R10). Nothing is sent twice:
+// only a fork that was refused before it generated leaves the request to the standalone path.
+
+import { errorBody } from '../errors.ts'
+import { cut } from '../relay/cut.ts'
+import { headersForClient, isEventStream } from '../relay/headers.ts'
+import { sendError, sendErrorAnswer } from '../relay/respond.ts'
+import type { ClientRequest, Exchange, Outgoing, Upstream, UpstreamFault } from '../relay/types.ts'
+import { addEvent, addReply, emptyReply, type ReplyState } from '../wire/chat-reply.ts'
+import { SseSplitter, type SseEvent } from '../wire/sse.ts'
+import { readTokenIds } from '../wire/token-ids.ts'
+import { verdicts, type InvalidReason, type Verdict } from '../summary/verdict.ts'
+import { editEvent, editReply, type Asked } from './reply-edit.ts'
+
+/** Refused before generating: the standalone path may be taken. A 503 is an engine that takes no more work. */
+const refusals: readonly number[] = [400, 404, 413, 422, 503]
+
+export interface Sending {
+  readonly upstream: Upstream
+  readonly request: ClientRequest
+  readonly fork: Outgoing
+  readonly asked: Asked
+  /** How long response headers may wait for the first event that says something, in ms. */
+  readonly holdHeadersMs: number
+  /** Judges a reply that ended or said that it ends. */
+  readonly judge: (reply: ReplyState) => Verdict
+  /** Called once, when the decision is final and before a byte goes out. @returns the reply's headers for it */
+  readonly decided: (decision: 'forked' | 'refused') => readonly string[]
+}
+
+export interface SentFork {
+  readonly end:
+    /** The client has a summary, or the reason why it has none. */
+    | 'answered'
+    /** The engine refused it before generating; nothing was sent to the client. */
+    | 'rejected'
+    /** The engine's own answer went to the client: an error of its, or its connection broke. */
+    | 'surfaced'
+    | 'client_gone'
+  readonly reply: ReplyState
+  /** Null where nothing can be said: no reply, or the client went. */
+  readonly verdict: Verdict | null
+  /** Ids that the engine says it prefilled; null where it does not say. */
+  readonly promptIds: Uint32Array | null
+  /** performance.now() at the first event that says something, or null. */
+  readonly firstTokenAt: number | null
+}
+
+/** @returns when the exchange is over on both sides; never rejects */
+export function sendFork(sending: Sending): Promise<SentFork> {
+  return new Promise((resolve) => new ForkExchange(sending, resolve).start())
+}
+
+class ForkExchange {
+  readonly #sending: Sending
+  readonly #resolve: (sent: SentFork) => void
+  readonly #reply = emptyReply()
+  readonly #splitter = new SseSplitter()
+  #exchange!: Exchange
+  #settled = false
+  #mode: 'head' | 'whole' | 'stream' | 'surface' = 'head'
+  #head: { status: number, message: string, headers: string[] } | null = null
+  #held: Buffer[] = []
+  #released = false
+  #holdTimer: NodeJS.Timeout | undefined
+  #verdict: Verdict | null = null
+  #promptIds: Uint32Array | null = null
+  #firstTokenAt: number | null = null
+
+  constructor(sending: Sending, resolve: (sent: SentFork) => void) {
+    this.#sending = sending
+    this.#resolve = resolve
+  }
+
+  start(): void {
+    const { upstream, fork, request } = this.#sending
+    if (request.gone.aborted) return this.#settle('client_gone')
+    request.gone.addEventListener('abort', this.#leave, { once: true })
+    request.response.on('drain', this.#resume)
+    this.#exchange = upstream.exchange(fork, {
+      head: (status, message, rawHeaders) => this.#onHead(status, message, rawHeaders),
+      data: (chunk) => this.#onData(chunk),
+      end: () => this.#onEnd(),
+      fault: (fault) => this.#onFault(fault),
+    }, { retryReused: false })
+  }
+
+  #onHead(status: number, message: string, rawHeaders: string[]): void {
+    if (refusals.includes(status)) {
+      this.#exchange.abort()
+      return this.#settle('rejected')
+    }
+    this.#head = { status, message, headers: headersForClient(rawHeaders) }
+    if (status < 200 || status >= 300) {
+      this.#mode = 'surface'
+      // It may have come after generation; a 401, 403 or 429 has not.
+      if (status >= 500) this.#verdict = { valid: false, reason: 'summary_engine_error' }
+      this.#release('forked')
+    } else if (isEventStream(rawHeaders)) {
+      this.#mode = 'stream'
+      this.#holdTimer = setTimeout(() => this.#release('forked'), this.#sending.holdHeadersMs)
+    } else {
+      this.#mode = 'whole'
+    }
+  }
+
+  #onData(chunk: Buffer): void {
+    if (this.#mode === 'stream') {
+      for (const event of this.#splitter.push(chunk)) {
+        this.#onEvent(event)
+        if (this.#settled) return
+      }
+    } else if (this.#mode === 'whole') {
+      this.#held.push(chunk)
+    } else {
+      this.#write(chunk)
+    }
+  }
+
+  #onEvent(event: SseEvent): void {
+    const says = addEvent(this.#reply, event)
+    if (says) this.#firstTokenAt ??= performance.now()
+    if (event.data?.includes('"prompt_token_ids":[')) this.#promptIds ??= readTokenIds(event.data, '"prompt_token_ids":[')
+    if (this.#reply.error || this.#reply.toolCalls || (this.#reply.finish !== null && this.#verdict === null)) {
+      this.#verdict = this.#sending.judge(this.#reply)
+      if (!this.#verdict.valid) return this.#fail(this.#verdict.reason)
+    }
+    const edited = editEvent(event, this.#sending.asked)
+    if (edited) this.#write(edited)
+    if (says) this.#release('forked')
+  }
+
+  #onEnd(): void {
+    const { response } = this.#sending.request
+    if (this.#mode === 'whole') return this.#answerWhole()
+    if (this.#mode === 'stream') {
+      if (this.#verdict === null) {
+        this.#verdict = this.#sending.judge(this.#reply)
+        return this.#fail(this.#verdict.valid ? 'summary_incomplete' : this.#verdict.reason)
+      }
+      this.#write(this.#splitter.rest())
+    }
+    response.end()
+    this.#settle(this.#mode === 'surface' ? 'surfaced' : 'answered')
+  }
+
+  /** A whole reply is judged before a byte of it goes out. */
+  #answerWhole(): void {
+    const json = Buffer.concat(this.#held)
+    this.#held = []
+    this.#firstTokenAt = performance.now()
+    addReply(this.#reply, json)
+    this.#promptIds = readTokenIds(json, '"prompt_token_ids":[')
+    this.#verdict = this.#sending.judge(this.#reply)
+    if (!this.#verdict.valid) return this.#fail(this.#verdict.reason)
+    const edited = editReply(json, this.#sending.asked)
+    this.#head!.headers = withLength(this.#head!.headers, edited.length)
+    this.#held.push(edited)
+    this.#release('forked')
+    this.#sending.request.response.end()
+    this.#settle('answered')
+  }
+
+  /** The reply is no summary: a 422 as long as no byte went out, else an error event and no end mark. */
+  #fail(reason: InvalidReason): void {
+    const { response } = this.#sending.request
+    const type = 'summary_error'
+    this.#verdict = { valid: false, reason }
+    this.#exchange.abort()
+    if (this.#released) {
+      response.end(Buffer.concat([Buffer.from('data: '), errorBody(reason, verdicts[reason], type), Buffer.from('\n\n')]))
+    } else {
+      // OpenAI's SDKs obey the header; without it they would send the whole summary request again.
+      sendErrorAnswer(response, { status: 422, code: reason, message: verdicts[reason], type },
+        ['x-should-retry', 'false', ...this.#sending.decided('refused')])
+    }
+    this.#settle('answered')
+  }
+
+  #onFault(fault: UpstreamFault): void {
+    if (fault === 'unreachable') return this.#settle('rejected')
+    const { response } = this.#sending.request
+    this.#verdict = { valid: false, reason: 'summary_engine_error' }
+    if (this.#released) {
+      cut(response, this.#head!.headers.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'content-length'))
+    } else {
+      sendError(response, 'upstream_reset', ['x-should-retry', 'false', ...this.#sending.decided('forked')])
+    }
+    this.#settle('surfaced')
+  }
+
+  #write(bytes: Buffer): void {
+    if (bytes.length === 0) return
+    if (!this.#released) this.#held.push(bytes)
+    else if (!this.#sending.request.response.write(bytes)) this.#exchange.pause()
+  }
+
+  /** Sends the head and what was held back for it. */
+  #release(decision: 'forked'): void {
+    if (this.#released) return
+    this.#released = true
+    clearTimeout(this.#holdTimer)
+    const { status, message, headers } = this.#head!
+    const { response } = this.#sending.request
+    response.writeHead(status, message, [...headers, ...this.#sending.decided(decision)])
+    response.write('', 'latin1')
+    for (const bytes of this.#held.splice(0)) this.#write(bytes)
+  }
+
+  readonly #leave = (): void => {
+    this.#exchange.abort()
+    this.#settle('client_gone')
+  }
+
+  readonly #resume = (): void => this.#exchange.resume()
+
+  #settle(end: SentFork['end']): void {
+    if (this.#settled) return
+    this.#settled = true
+    clearTimeout(this.#holdTimer)
+    const { request } = this.#sending
+    request.gone.removeEventListener('abort', this.#leave)
+    request.response.removeListener('drain', this.#resume)
+    // A client that goes away proves nothing about the reply, unless it had all of it.
+    const left = end === 'client_gone' && !this.#reply.done
+    this.#resolve({ end, reply: this.#reply, verdict: left ? null : this.#verdict, promptIds: this.#promptIds, firstTokenAt: this.#firstTokenAt })
+  }
+}
+
+function withLength(headers: readonly string[], length: number): string[] {
+  return headers.map((text, i) => (i % 2 === 1 && headers[i - 1]!.toLowerCase() === 'content-length' ? String(length) : text))
+}
+
