@@ -36,16 +36,11 @@ export function trackConnections(server: Server): Connections {
       const running = replies.get(socket)
       running?.add(response)
       if (draining) response.shouldKeepAlive = false
-      // A pipelined reply has no connection of its own yet and does not hear of its end.
-      const leave = () => {
-        socket.off('close', leave)
-        response.off('close', leave)
+      response.once('close', () => {
         running?.delete(response)
         over()
         if (draining) closeIdle()
-      }
-      socket.once('close', leave)
-      response.once('close', leave)
+      })
     },
     unfinished: (socket) => [...(replies.get(socket) ?? [])],
     drain() {
