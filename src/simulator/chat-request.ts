@@ -15,6 +15,7 @@ export interface GenerationOptions {
   readonly maxTokens: number | null
   readonly choices: number
   readonly stop: readonly string[]
+  readonly ignoreEos: boolean
   readonly skipSpecialTokens: boolean
   readonly salt: string | null
   /** prompt_logprobs turn reading the cache off (vllm/sampling_params.py). */
@@ -100,6 +101,7 @@ export function generationOptions(body: JsonObject, newName: 'max_completion_tok
     maxTokens: (newName === null ? null : optionalInteger(body, newName)) ?? optionalInteger(body, 'max_tokens'),
     choices,
     stop: stopStrings(body.get('stop') ?? []),
+    ignoreEos: boolean(body, 'ignore_eos', false),
     skipSpecialTokens: boolean(body, 'skip_special_tokens', true),
     salt: cacheSalt(body),
     readCache: promptLogprobs === null,

@@ -68,7 +68,7 @@ export function startGeneration(
   }
 
   runs = sequences.map(({ prompt, limit }, index) => {
-    const generation = generate(reply, tokenizer, limit, options.stop, thinks)
+    const generation = generate(reply, tokenizer, limit, options, thinks)
     const steps = generation.steps.slice(0, failAt)
     const fails = failAt < generation.steps.length || failure !== undefined
     const run = engine.submit({

@@ -56,7 +56,7 @@ function engineSeries({ settings, counters, startedAt, cachedBlocks, finished }:
 
 function cacheConfigLabels({ blockSize, cacheBlocks, prefixCaching }: Settings): string {
   const labels = {
-    block_size: blockSize, cache_dtype: 'auto', effective_attention_block_size: blockSize,
+    _block_size_resolved: 'True', block_size: blockSize, cache_dtype: 'auto', effective_attention_block_size: blockSize,
     enable_prefix_caching: prefixCaching ? 'True' : 'False', engine: 0, gpu_memory_utilization: 0.92,
     hash_block_size: 'None', is_attention_free: 'False', kv_cache_size_tokens: cacheBlocks * blockSize,
     mamba_block_size: 'None', mamba_cache_mode: 'none', num_gpu_blocks: cacheBlocks, num_gpu_blocks_override: 'None',

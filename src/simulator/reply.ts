@@ -1,5 +1,6 @@
 // What the simulated model says to one request, and how it fails when a test wants it to.
 
+import type { GenerationOptions } from './chat-request.ts'
 import type { Tokenizer } from './tokenizer.ts'
 
 export interface ScriptedToolCall {
@@ -55,11 +56,12 @@ export interface Generation {
 }
 
 /**
- * Turns a script into tokens as the model would generate them, cut by max_tokens and stop strings as vLLM cuts.
+ * Turns a script into tokens as the model would generate them, cut by max_tokens and stop strings as vLLM cuts. With
+ * ignore_eos the model says the same again and again, up to the limit.
  * @param thinks the reasoning parser is on and thinking is enabled: the model writes a think block even when empty
  */
 export function generate(
-  reply: Reply, tokenizer: Tokenizer, limit: number, stop: readonly string[], thinks: boolean,
+  reply: Reply, tokenizer: Tokenizer, limit: number, { stop, ignoreEos }: GenerationOptions, thinks: boolean,
 ): Generation {
   const whole = reply.pieces?.join('') ?? reply.text ?? compose(reply, thinks)
   const stopped = earliest(whole, stop)
@@ -71,6 +73,10 @@ export function generate(
   const ends = finish !== 'length' && finish !== 'abort' && stopped === null
   const steps = ends ? [...pieces, [tokenizer.endOfTurn]] : pieces
   const total = steps.reduce((sum, step) => sum + step.length, 0)
+  if (ignoreEos && stopped === null && total > 0) {
+    const rounds = Array.from({ length: Math.ceil(limit / total) }, () => steps).flat()
+    return { steps: firstTokens(rounds, limit), finish: 'length', stopReason: null }
+  }
   if (total > limit) return { steps: firstTokens(steps, limit), finish: 'length', stopReason: null }
   // A reply cannot be without any token: the engine reports nothing before the first.
   return { steps: steps.length > 0 ? steps : [[tokenizer.endOfTurn]], finish, stopReason: stopped?.stop ?? null }

@@ -16,7 +16,7 @@ export function tokenizeAnswer(renderer: Renderer, body: JsonObject): Answer {
     throw invalidField('string_type', 'prompt', 'Input should be a valid string', quoted(body.get('prompt')))
   }
   const { ids } = tokenizePrompt(renderer, body)
-  const strings = optionalBoolean(body, 'return_token_strs') ? ids.map((id) => renderer.tokenizer.decode([id])) : null
+  const strings = optionalBoolean(body, 'return_token_strs') ? ids.map((id) => renderer.tokenizer.vocabularyString(id)) : null
   return jsonAnswer(200, { count: ids.length, max_model_len: renderer.settings.maxModelLen, tokens: ids, token_strs: strings })
 }
 

@@ -24,6 +24,8 @@ export interface Tokenizer {
   decode(ids: Iterable<number>, options?: { skipSpecial?: boolean }): string
   /** Bytes of one id, empty when it is special and `skipSpecial` is set. */
   bytes(id: number, skipSpecial: boolean): Uint8Array
+  /** The token as the vocabulary writes it, bytes as printable characters; empty outside it. */
+  vocabularyString(id: number): string
   /** Is the id one that a prompt may hold? */
   has(id: number): boolean
   /** The end of a turn, at which generation stops. */
@@ -89,6 +91,7 @@ function loadTokenizer(): Tokenizer {
       return Buffer.concat(parts).toString('utf8')
     },
     bytes,
+    vocabularyString: (id) => encoder.id_to_token(id) ?? '',
     has: (id) => table[id] !== undefined,
   }
 }
