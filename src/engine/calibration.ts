@@ -6,6 +6,7 @@ import { bytesOf } from '../wire/json-slices.ts'
 import { readChatRequest, stringOption, type ChatRequest } from '../wire/chat-request.ts'
 import { roleOf } from '../fork/options.ts'
 import { readTokenIds } from '../wire/token-ids.ts'
+import type { Reason } from '../receipt/reasons.ts'
 import type { Answer } from './client.ts'
 import { member, object, renderBody, tokenizeBody, type Dialect, type Prompt } from './prompt.ts'
 
@@ -23,8 +24,10 @@ export type Calibration =
   | Calibrated
   /** Asked, and unequal. */
   | { readonly state: 'uncalibrated' }
-  /** No answer in time: not unequal, to be asked again. */
-  | { readonly state: 'unanswered' }
+  /** No answer in time, or none that tells ids: not unequal, to be asked again. */
+  | { readonly state: 'unanswered', readonly reason: Unanswered }
+
+type Unanswered = Extract<Reason, 'tokenize_unavailable' | 'token_ids_missing'>
 
 export type Asking = (target: string, body: Buffer) => Promise<Answer | null>
 
@@ -79,30 +82,36 @@ export function sample(request: ChatRequest): Prompt {
   return { options: readChatRequest(body)!, messages }
 }
 
+const later: Calibration = { state: 'unanswered', reason: 'tokenize_unavailable' }
+
 /** Calibrates one shape: one or two chats of one token, and a few small renderings. */
 export async function calibrate(request: ChatRequest, ask: Asking): Promise<Calibration> {
   const prompt = sample(request)
   const hasTools = prompt.options.tools !== null
   const first = await chatIds(prompt, hasTools ? 'none' : null, ask)
-  if (first === 'unanswered') return { state: 'unanswered' }
+  if (first === 'unanswered') return later
   // A server that hides the tools when none may be called renders another prompt then.
   const second = hasTools ? await chatIds(prompt, null, ask) : first
-  if (second === 'unanswered') return { state: 'unanswered' }
+  if (second === 'unanswered') return later
   const chat = second ?? first
   if (chat === null) return { state: 'uncalibrated' }
   const toolChoiceNone = first !== null && (second === null || sameIds(first, second))
 
+  let untold: Calibration | null = null
   for (const dialect of dialects(prompt)) {
     const answer = await ask('/tokenize', tokenizeBody(prompt, dialect, true))
-    if (isLater(answer)) return { state: 'unanswered' }
+    if (isLater(answer)) return later
     const ids = answer?.status === 200 ? readTokenIds(answer.body, '"tokens":[') : null
     if (ids !== null && sameIds(ids, chat)) return { state: 'calibrated', proof: 'tokenize', dialect, toolChoiceNone }
+    if (ids === null && answer?.status === 200) untold = { state: 'unanswered', reason: 'token_ids_missing' }
+    // The route is not there, or a gateway hides it.
+    if (answer?.status === 404 || answer?.status === 405) untold = later
   }
   const rendered = await ask('/v1/chat/completions/render', renderBody(prompt, true, toolChoiceNone && hasTools ? Buffer.from('"none"') : null))
   // Switched off it answers 403 since 0.29, and 404 or 405 where it never was.
-  if (isLater(rendered) && rendered?.status !== 403) return { state: 'unanswered' }
+  if (isLater(rendered) && rendered?.status !== 403) return later
   const ids = rendered?.status === 200 ? readRendered(rendered.body) : null
-  if (ids === null || !sameIds(ids, chat)) return { state: 'uncalibrated' }
+  if (ids === null || !sameIds(ids, chat)) return untold ?? { state: 'uncalibrated' }
   return { state: 'calibrated', proof: 'render', dialect: { renamesReasoning: false, effortSetsThinking: false }, toolChoiceNone }
 }
 

@@ -86,7 +86,7 @@ export class Engine {
   async calibration(request: ChatRequest, asker: Asker): Promise<Calibration> {
     const shape = shapeOf(request)
     const running = this.#calibrations.get(shape) ?? this.#calibrate(shape, request, asker.credentials)
-    return await withinSignal(running, asker.signal) ?? { state: 'unanswered' }
+    return await withinSignal(running, asker.signal) ?? { state: 'unanswered', reason: 'tokenize_unavailable' }
   }
 
   /**

@@ -85,7 +85,7 @@ export async function plan(planner: Planner, question: PlanQuestion, facts: Plan
   facts.block_size = config?.blockSize ?? null
   if (!config?.prefixCaching) return passed('caching_not_advertised')
   const calibration = await engine.calibration(request, asker)
-  if (calibration.state === 'unanswered') return passed('tokenize_unavailable')
+  if (calibration.state === 'unanswered') return passed(calibration.reason)
   if (calibration.state === 'uncalibrated') return passed('tokenizer_uncalibrated')
   facts.proof = calibration.proof
   // A model that answers calibrations is one that the engine lists.
