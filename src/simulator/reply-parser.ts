@@ -12,9 +12,9 @@ export interface ParsedReply {
 }
 
 export interface ToolCallDelta {
-  readonly index: number
   readonly id?: string
   readonly type?: 'function'
+  readonly index: number
   readonly function: { readonly name: string } | { readonly arguments: string }
 }
 
@@ -37,14 +37,17 @@ const callStart = '<tool_call>'
 const callEnd = '</tool_call>'
 
 export function parseReply(text: string, choice: ParserChoice, callId: () => string): ParsedReply {
-  const { reasoning, rest } = splitReasoning(text, choice.reasoning)
-  if (rest === null) return { reasoning, content: null, toolCalls: [] }
+  const { reasoning: thought, rest: after } = splitReasoning(text, choice.reasoning)
+  const reasoning = thought === '' ? null : thought
+  if (after === null) return { reasoning, content: null, toolCalls: [] }
+  // A second end mark is absorbed, though not on a stream.
+  const rest = choice.reasoning ? after.replaceAll(thinkEnd, '') : after
   const calls = choice.tools ? wholeCalls(rest) : null
   if (calls === null) return { reasoning, content: rest === '' && choice.reasoning ? null : rest, toolCalls: [] }
   const content = rest.slice(0, rest.indexOf(callStart))
   return {
     reasoning,
-    content: content === '' ? null : content,
+    content: content.trim() === '' ? null : content,
     toolCalls: calls.map((call) => ({ id: callId(), type: 'function', function: call })),
   }
 }
@@ -131,7 +134,7 @@ export class ReplyStream {
         const name = /"name"\s*:\s*"([^"]+)"/.exec(json)?.[1]
         if (name === undefined) break
         call.named = true
-        deltas.push({ index, id: this.#callId(), type: 'function', function: { name } })
+        deltas.push({ id: this.#callId(), type: 'function', index, function: { name } })
       }
       const args = growingArguments(json, complete)
       if (args !== null && args.length > call.sent.length) {
