@@ -158,10 +158,11 @@ class SummaryRequest {
     const sent = await sendFork({
       upstream,
       request: this.#request,
-      fork: { method, target, headers: forkHeaders(headersForEngine(rawHeaders), evidence, this.#id), body: fork.body },
+      fork: { method, target: fork.target ?? target, headers: forkHeaders(headersForEngine(rawHeaders), evidence, this.#id), body: fork.body },
+      shape: fork.shape,
       asked: { usage: asksForUsage(read), tokenIds: asksForTokenIds(read) },
       holdHeadersMs,
-      judge: (reply) => judge(reply, this.#toolNames(evidenceRequest), this.#closingTag()),
+      judge: (reply) => judge(reply, this.#toolNames(evidenceRequest), this.#closingTag(), fork.shape !== null),
       decided: (decision) => {
         receipt = this.#receipt(decision, null, { eligible: true, forkSent: true })
         return [...receiptHeaders(receipt), ...replyHeaders]
@@ -178,7 +179,8 @@ class SummaryRequest {
   async #learn(fork: Fork, evidence: Evidence, sent: SentFork, receipt: Receipt): Promise<void> {
     const { planner, ledger, store, log } = this.#options
     const { promptIds, reply, verdict, firstTokenAt } = sent
-    const confirmed = promptIds && promptIds.length === fork.ids.length && promptIds.every((id, i) => id === fork.ids[i])
+    // By the `tokens` placement the engine would only echo what it was given.
+    const confirmed = fork.shape === null && promptIds ? promptIds.length === fork.ids.length && promptIds.every((id, i) => id === fork.ids[i]) : null
     ledger.outcome(outcomeOf(receipt, reply, verdict, confirmed, { receivedAt: this.#request.receivedAt, firstTokenAt }))
     if (confirmed === false) {
       planner.engine.forget()

@@ -18,6 +18,8 @@ export interface Calibrated {
   readonly dialect: Dialect
   /** Whether a fork may say `tool_choice: "none"` without changing its prompt. */
   readonly toolChoiceNone: boolean
+  /** Under which names the chat endpoint gives a reply's thinking (`reasoning` since 0.16, both before). */
+  readonly thinkingKeys: readonly string[]
 }
 
 export type Calibration =
@@ -56,10 +58,24 @@ function traitsOf(request: ChatRequest): string[] {
  * It ends inside a tool loop where there are calls: there templates keep reasoning.
  */
 export function sample(request: ChatRequest): Prompt {
-  const traits = traitsOf(request)
+  return sampleWith(request, traitsOf(request))
+}
+
+/** The same with thinking under both names: shows the marks that the template writes around it. */
+export function thinkingSample(request: ChatRequest): Prompt {
+  const { options, messages } = sampleWith(request, [...traitsOf(request), 'reasoning', 'reasoning_content'])
+  // Behind a user's turn many templates drop it.
+  const last = messages.at(-1)!.includes('"role":"user"') ? messages.slice(0, -1) : messages
+  return { options, messages: last }
+}
+
+/** What the small conversations think. */
+export const sampleThought = 'First I look.'
+
+function sampleWith(request: ChatRequest, traits: readonly string[]): Prompt {
   const thinking = {
-    ...(traits.includes('reasoning') ? { reasoning: 'First I look.' } : {}),
-    ...(traits.includes('reasoning_content') ? { reasoning_content: 'First I look.' } : {}),
+    ...(traits.includes('reasoning') ? { reasoning: sampleThought } : {}),
+    ...(traits.includes('reasoning_content') ? { reasoning_content: sampleThought } : {}),
   }
   const front = request.frontLength > 0 ? [{ role: request.messages[0]!.role, content: 'You calibrate.' }] : []
   const turns = traits.includes('calls')
@@ -88,21 +104,22 @@ const later: Calibration = { state: 'unanswered', reason: 'tokenize_unavailable'
 export async function calibrate(request: ChatRequest, ask: Asking): Promise<Calibration> {
   const prompt = sample(request)
   const hasTools = prompt.options.tools !== null
-  const first = await chatIds(prompt, hasTools ? 'none' : null, ask)
+  const first = await chat(prompt, hasTools ? 'none' : null, ask)
   if (first === 'unanswered') return later
   // A server that hides the tools when none may be called renders another prompt then.
-  const second = hasTools ? await chatIds(prompt, null, ask) : first
+  const second = hasTools ? await chat(prompt, null, ask) : first
   if (second === 'unanswered') return later
-  const chat = second ?? first
-  if (chat === null) return { state: 'uncalibrated' }
-  const toolChoiceNone = first !== null && (second === null || sameIds(first, second))
+  const chatted = second ?? first
+  if (chatted === null) return { state: 'uncalibrated' }
+  const toolChoiceNone = first !== null && (second === null || sameIds(first.ids, second.ids))
+  const { thinkingKeys } = chatted
 
   let untold: Calibration | null = null
   for (const dialect of dialects(prompt)) {
     const answer = await ask('/tokenize', tokenizeBody(prompt, dialect, true))
     if (isLater(answer)) return later
     const ids = answer?.status === 200 ? readTokenIds(answer.body, '"tokens":[') : null
-    if (ids !== null && sameIds(ids, chat)) return { state: 'calibrated', proof: 'tokenize', dialect, toolChoiceNone }
+    if (ids !== null && sameIds(ids, chatted.ids)) return { state: 'calibrated', proof: 'tokenize', dialect, toolChoiceNone, thinkingKeys }
     if (ids === null && answer?.status === 200) untold = { state: 'unanswered', reason: 'token_ids_missing' }
     // The route is not there, or a gateway hides it.
     if (answer?.status === 404 || answer?.status === 405) untold = later
@@ -111,8 +128,8 @@ export async function calibrate(request: ChatRequest, ask: Asking): Promise<Cali
   // Switched off it answers 403 since 0.29, and 404 or 405 where it never was.
   if (isLater(rendered) && rendered?.status !== 403) return later
   const ids = rendered?.status === 200 ? readRendered(rendered.body) : null
-  if (ids === null || !sameIds(ids, chat)) return untold ?? { state: 'uncalibrated' }
-  return { state: 'calibrated', proof: 'render', dialect: { renamesReasoning: false, effortSetsThinking: false }, toolChoiceNone }
+  if (ids === null || !sameIds(ids, chatted.ids)) return untold ?? { state: 'uncalibrated' }
+  return { state: 'calibrated', proof: 'render', dialect: { renamesReasoning: false, effortSetsThinking: false }, toolChoiceNone, thinkingKeys }
 }
 
 /** Ids of a render answer: an object since 0.18, a list before (serve/render/serving.py). */
@@ -120,8 +137,13 @@ export function readRendered(answer: Buffer): Uint32Array | null {
   return readTokenIds(answer, '"token_ids":[') ?? readTokenIds(answer, '"prompt_token_ids":[')
 }
 
+interface Chatted {
+  readonly ids: Uint32Array
+  readonly thinkingKeys: readonly string[]
+}
+
 /** The ids that the chat endpoint prefills; null where it refuses or does not tell. */
-async function chatIds(prompt: Prompt, toolChoice: 'none' | null, ask: Asking): Promise<Uint32Array | null | 'unanswered'> {
+async function chat(prompt: Prompt, toolChoice: 'none' | null, ask: Asking): Promise<Chatted | null | 'unanswered'> {
   const { options, messages } = prompt
   const answer = await ask('/v1/chat/completions', object([
     member('messages', Buffer.concat([Buffer.from('['), Buffer.from(messages.map((message) => message.toString('utf8')).join(',')), Buffer.from(']')])),
@@ -130,7 +152,8 @@ async function chatIds(prompt: Prompt, toolChoice: 'none' | null, ask: Asking): 
     member('max_tokens', '1'), member('temperature', '0'), member('stream', 'false'), member('return_token_ids', 'true'),
   ]))
   if (isLater(answer)) return 'unanswered'
-  return answer?.status === 200 ? readTokenIds(answer.body, '"prompt_token_ids":[') : null
+  const ids = answer?.status === 200 ? readTokenIds(answer.body, '"prompt_token_ids":[') : null
+  return ids && { ids, thinkingKeys: ['reasoning', 'reasoning_content'].filter((key) => answer!.body.includes(`"${key}":`)) }
 }
 
 /** No answer, or one that says nothing about the prompt: the engine is busy, starting, or wants another credential. */

@@ -2,10 +2,11 @@
 // can answer for; a restart or another version calibrates anew.
 
 import type { Upstream } from '../relay/types.ts'
-import type { ChatRequest } from '../wire/chat-request.ts'
+import { familyIn, type ThinkingFamily } from '../summary/thinking.ts'
+import { stringOption, type ChatRequest } from '../wire/chat-request.ts'
 import { readTokenIds } from '../wire/token-ids.ts'
 import { ask, type Answer } from './client.ts'
-import { calibrate, readRendered, shapeOf, type Calibrated, type Calibration } from './calibration.ts'
+import { calibrate, readRendered, sampleThought, shapeOf, thinkingSample, type Calibrated, type Calibration } from './calibration.ts'
 import { measureRoleHeader, type RoleHeader } from './role-header.ts'
 import { readCacheConfig, type CacheConfig } from './metrics.ts'
 import { renderBody, tokenizeBody, type Prompt } from './prompt.ts'
@@ -37,6 +38,7 @@ export class Engine {
   /** By shape; void when the engine started anew. */
   readonly #calibrations = new Map<string, Promise<Calibration>>()
   readonly #headers = new Map<string, RoleHeader>()
+  readonly #families = new Map<string, ThinkingFamily | null>()
   readonly #windows = new Map<string, number>()
   #start = ''
   #epoch = 0
@@ -79,6 +81,7 @@ export class Engine {
     this.#version = null
     this.#calibrations.clear()
     this.#headers.clear()
+    this.#families.clear()
     this.#windows.clear()
   }
 
@@ -102,6 +105,30 @@ export class Engine {
     const ids = calibration.proof === 'tokenize' ? readTokenIds(answer.body, '"tokens":[') : readRendered(answer.body)
     if (ids === null || ids.length === 0) return { fault: 'malformed' }
     return { ids, window: readWindow(answer.body) }
+  }
+
+  /** The text of token ids, special tokens included; null where it cannot be had. */
+  async text(model: string, ids: Uint32Array, asker: Asker): Promise<string | null> {
+    const answer = await this.#ask('POST', '/detokenize', asker, Buffer.from(JSON.stringify({ model, tokens: [...ids] })))
+    try {
+      const text = answer?.status === 200 ? (JSON.parse(answer.body.toString('utf8')) as { prompt?: unknown }).prompt : null
+      return typeof text === 'string' ? text : null
+    } catch {
+      return null
+    }
+  }
+
+  /** The model's thinking marks, as its template writes them into the history; null where none of the known ones. */
+  async thinkingFamily(request: ChatRequest, calibration: Calibrated, asker: Asker): Promise<ThinkingFamily | null> {
+    const shape = shapeOf(request)
+    const known = this.#families.get(shape)
+    if (known !== undefined) return known
+    const rendered = await this.render(thinkingSample(request), calibration, true, null, asker)
+    const text = 'ids' in rendered ? await this.text(stringOption(request, 'model') ?? '', rendered.ids, asker) : null
+    if (text === null) return null
+    const family = familyIn(text, sampleThought)
+    this.#families.set(shape, family)
+    return family
   }
 
   /** The model's window in tokens by /v1/models, or null. Asked once per start. */

@@ -15,8 +15,8 @@ export interface RoleHeader {
   readonly firstId: Readonly<Record<ProbeText, number>>
 }
 
-/** Two contents without a token in common, so that one of them differs from any message. */
-export const probeTexts = ['Quick look.', 'Zebra crossing.'] as const
+/** Two contents without a token in common at either end, so that one of them differs from any message. */
+export const probeTexts = ['Quick look', 'Zebra crossing'] as const
 
 export type ProbeText = (typeof probeTexts)[number]
 

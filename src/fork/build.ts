@@ -101,8 +101,8 @@ function splicedMessages({ evidence, headLength, following, directive }: ForkPar
   return Buffer.concat([Buffer.from('"messages":['), evidence.body.subarray(first.start, last.end), ...behind, Buffer.from(']')])
 }
 
-/** Usage is our only observation of reuse. Continuous usage comes only to who asked for usage. */
-function streamOptions(summary: ChatRequest): Buffer {
+/** The `stream_options` of a fork: usage is our only observation of reuse. Continuous usage comes only to who asked for usage. */
+export function streamOptions(summary: ChatRequest): Buffer {
   const options = option(summary, 'stream_options')
   const dropped = asksForUsage(summary) ? ['include_usage'] : ['include_usage', 'continuous_usage_stats']
   const kept = options

@@ -2,6 +2,7 @@
 // request as it came with one reason. Decides from the cheapest question to the dearest; sends nothing itself.
 
 import { stringOption, type ChatRequest } from '../wire/chat-request.ts'
+import { memberNamed } from '../wire/json-slices.ts'
 import { commonPrefix } from '../wire/token-ids.ts'
 import type { Fit } from '../conversation/choose.ts'
 import type { Evidence, EvidenceIds } from '../conversation/evidence.ts'
@@ -10,15 +11,22 @@ import type { Calibrated } from '../engine/calibration.ts'
 import type { PlanFacts } from '../receipt/receipt.ts'
 import type { Reason } from '../receipt/reasons.ts'
 import { directive } from '../summary/directive.ts'
-import { asFollowing, forkBody, type ForkParts } from './build.ts'
+import { asFollowing, forkBody, forkMessages, type ForkParts } from './build.ts'
 import { budgetOf, reusableTokens, type Budgets } from './budget.ts'
+import { completionBody, completionsCanServe, completionsPath } from './completion-body.ts'
+import type { ReplyShape } from './completion-reply.ts'
 import { optionsAgainstFork } from './options.ts'
-import { prove, reasonOf, renderOwn, type Measured } from './proof.ts'
+import { prove, reasonOf, renderOwn, type Measured, type ProofResult } from './proof.ts'
 import type { ForkSwitches } from './switches.ts'
+import { planTokens } from './tokens.ts'
 
 /** An eligible fork, not sent yet. */
 export interface Fork {
   readonly body: Buffer
+  /** Where it goes, where that is not where the summary request went. */
+  readonly target: string | null
+  /** How its reply is to be turned into a chat completion; null where it is one. */
+  readonly shape: ReplyShape | null
   /** Ids that it was proven with: what the engine says it prefilled must be these. */
   readonly ids: Uint32Array
   readonly model: string
@@ -101,29 +109,52 @@ export async function plan(planner: Planner, question: PlanQuestion, facts: Plan
 
   const epoch = engine.epoch
   const proof = await prove(engine, { parts, calibration, known: evidence.ids, promptTokens: evidence.promptTokens }, asker)
-  const { measured } = proof
-  if (measured) note(facts, measured, config.blockSize)
-  const learned = measured?.evidenceIds ?? null
-  if (!proof.proven) return passed(proof.reason, learned)
-  facts.placement = 'user'
+  const learned = proof.evidenceIds
+  const placed = await firstPlacement(planner, question, proof, calibration, facts, config.blockSize, asker)
+  if ('reason' in placed) return passed(placed.reason, learned)
+  const { measured, shape } = placed
+  note(facts, measured, config.blockSize)
 
-  const forkTokens = proof.measured.forkIds.length
-  const reusable = reusableTokens(proof.measured.commonPrefixTokens, forkTokens, config.blockSize)
+  const forkTokens = measured.forkIds.length
+  const reusable = reusableTokens(measured.commonPrefixTokens, forkTokens, config.blockSize)
   if (reusable === 0) return passed('head_too_small', learned)
-  const budget = budgetOf(summary, forkTokens, proof.measured.window ?? await engine.window(model, asker), planner.budgets)
+  const window = measured.window ?? await engine.window(model, asker)
+  const budget = budgetOf(summary, forkTokens, window, planner.budgets)
   if (!budget.fits) return passed(budget.reason, learned)
+  if (shape && window === null) return passed('prefix_diverges', learned)
+  const body = shape
+    ? completionBody(request, summary, measured.forkIds, budget.maxTokens ?? window! - forkTokens)
+    : forkBody(parts, { toolChoiceNone: calibration.toolChoiceNone, maxTokens: budget.maxTokens })
   facts.max_tokens = budget.maxTokens
-  const body = forkBody(parts, { toolChoiceNone: calibration.toolChoiceNone, maxTokens: budget.maxTokens })
   if (question.hasStandalone) {
-    const standalone = await standalonePrefill(planner, question, proof.measured, body.length, calibration, config.blockSize, asker)
+    const standalone = await standalonePrefill(planner, question, forkTokens, learned!, forkBytes(parts), calibration, config.blockSize, asker)
     if (typeof standalone !== 'number') return passed(standalone.reason, learned)
     if (standalone - (forkTokens - reusable) < planner.minSavedTokens) return passed('no_gain', learned)
   }
   return {
     decision: 'forked',
-    fork: { body, ids: proof.measured.forkIds, model, reusableTokens: reusable, epoch },
-    learned: proof.measured.evidenceIds,
+    fork: { body, target: shape ? completionsPath : null, shape, ids: measured.forkIds, model, reusableTokens: reusable, epoch },
+    learned: learned!,
   }
+}
+
+type Placed = { readonly measured: Measured, /** How the reply is to be turned back; null for a chat request. */ readonly shape: ReplyShape | null }
+
+/** The ladder: the first rung whose ids cover the head wins. */
+async function firstPlacement(
+  { engine }: Planner, { parts, summary }: PlanQuestion, proof: ProofResult, calibration: Calibrated, facts: PlanFacts, blockSize: number, asker: Asker,
+): Promise<Placed | { reason: Reason }> {
+  if (proof.proven) {
+    facts.placement = 'user'
+    return { measured: proof.measured, shape: null }
+  }
+  if (proof.measured) note(facts, proof.measured, blockSize)
+  if (proof.reason !== 'prefix_diverges' || !proof.evidenceIds || !completionsCanServe(summary)) return { reason: proof.reason }
+  const tokens = await planTokens(engine, parts, calibration, proof.evidenceIds, proof.measured?.window ?? null, asker)
+  if (!tokens) return { reason: proof.reason }
+  facts.placement = 'tokens'
+  facts.lost_placements = { user: proof.measured?.commonPrefixTokens ?? 0 }
+  return tokens
 }
 
 function note(facts: PlanFacts, measured: Measured, blockSize: number): void {
@@ -160,12 +191,18 @@ async function measureWarm(
   return { decision: 'already_warm', learned: null }
 }
 
+/** About how many bytes of a fork are prompt. */
+function forkBytes(parts: ForkParts): number {
+  const tools = memberNamed(parts.evidence.members, 'tools')
+  return forkMessages(parts).reduce((sum, json) => sum + json.length, 0) + (tools ? tools.value.end - tools.value.start : 0)
+}
+
 /** Tokens that the engine would have to prefill for the request as it came: measured where it starts as the evidence does, else by bytes. */
 async function standalonePrefill(
-  planner: Planner, { summary, sameStart }: PlanQuestion, measured: Measured, forkBytes: number, calibration: Calibrated, blockSize: number, asker: Asker,
+  planner: Planner, { summary, sameStart }: PlanQuestion, forkTokens: number, evidenceIds: EvidenceIds, forkBytes: number, calibration: Calibrated, blockSize: number, asker: Asker,
 ): Promise<number | { reason: Reason }> {
-  if (!sameStart) return Math.round(measured.forkIds.length * summary.body.length / forkBytes)
+  if (!sameStart) return Math.round(forkTokens * summary.body.length / forkBytes)
   const own = await renderOwn(planner.engine, summary, calibration, true, asker)
   if ('fault' in own) return { reason: reasonOf(own.fault) }
-  return own.ids.length - reusableTokens(commonPrefix(own.ids, measured.evidenceIds.prompt), own.ids.length, blockSize)
+  return own.ids.length - reusableTokens(commonPrefix(own.ids, evidenceIds.prompt), own.ids.length, blockSize)
 }

@@ -13,7 +13,6 @@ import { forkMessages, forkToolChoice, ownMessages, type ForkParts } from './bui
 /** Lengths in tokens. */
 export interface Measured {
   readonly forkIds: Uint32Array
-  readonly evidenceIds: EvidenceIds
   /** Common prefix of the fork's prompt with the evidence's. */
   readonly commonPrefixTokens: number
   /** Where the head ends in the fork. */
@@ -23,8 +22,9 @@ export interface Measured {
 }
 
 export type ProofResult =
-  | { readonly proven: true, readonly measured: Measured }
-  | { readonly proven: false, readonly reason: Reason, readonly measured: Measured | null }
+  | { readonly proven: true, readonly measured: Measured, readonly evidenceIds: EvidenceIds }
+  /** What was learned all the same; null where it did not come so far. */
+  | { readonly proven: false, readonly reason: Reason, readonly measured: Measured | null, readonly evidenceIds: EvidenceIds | null }
 
 export interface ProofQuestion {
   readonly parts: ForkParts
@@ -35,7 +35,7 @@ export interface ProofQuestion {
   readonly promptTokens: number | null
 }
 
-/** Proves one placement. */
+/** Proves the `user` placement: a chat request with one trailing user message. */
 export async function prove(engine: Engine, question: ProofQuestion, asker: Asker): Promise<ProofResult> {
   const { parts, calibration } = question
   const { evidence } = parts
@@ -51,19 +51,20 @@ export async function prove(engine: Engine, question: ProofQuestion, asker: Aske
     whole ? null : renderFork(messages.with(parts.headLength, probe.json)),
     whole ? null : engine.roleHeader(evidence, evidence.messages[parts.headLength - 1]!.role, roleBehindHead(parts), calibration, asker),
   ])
-  if ('fault' in ids) return { proven: false, reason: ids.fault, measured: null }
-  if ('fault' in fork) return { proven: false, reason: fork.fault === 'refused' ? 'prefix_diverges' : reasonOf(fork.fault), measured: null }
-  if (probed && 'fault' in probed && probed.fault !== 'refused') return { proven: false, reason: reasonOf(probed.fault), measured: null }
+  if ('fault' in ids) return { proven: false, reason: ids.fault, measured: null, evidenceIds: null }
+  const failed = (reason: Reason, measured: Measured | null = null): ProofResult => ({ proven: false, reason, measured, evidenceIds: ids })
+  // One more necessary condition: other dates, or other template defaults since the engine was restarted.
+  if (question.promptTokens !== null && question.promptTokens !== ids.prompt.length) return failed('tokenizer_uncalibrated')
+  if ('fault' in fork) return failed(fork.fault === 'refused' ? 'prefix_diverges' : reasonOf(fork.fault))
+  if (probed && 'fault' in probed && probed.fault !== 'refused') return failed(reasonOf(probed.fault))
 
   const commonPrefixTokens = commonPrefix(fork.ids, ids.prompt)
   const headTokens = whole
     ? ids.withoutGenerationPrompt
     : probed && 'ids' in probed ? headEnd(fork.ids, probed.ids, header, probe.text) : null
-  const measured = { forkIds: fork.ids, evidenceIds: ids, commonPrefixTokens, headTokens: headTokens ?? 0, window: fork.window }
-  // One more necessary condition: other dates, or other template defaults since the engine was restarted.
-  if (question.promptTokens !== null && question.promptTokens !== ids.prompt.length) return { proven: false, reason: 'tokenizer_uncalibrated', measured }
-  if (headTokens === null || headTokens > commonPrefixTokens) return { proven: false, reason: 'prefix_diverges', measured }
-  return { proven: true, measured }
+  const measured = { forkIds: fork.ids, commonPrefixTokens, headTokens: headTokens ?? 0, window: fork.window }
+  if (headTokens === null || headTokens > commonPrefixTokens) return failed('prefix_diverges', measured)
+  return { proven: true, measured, evidenceIds: ids }
 }
 
 /**

@@ -10,6 +10,7 @@ import { addEvent, addReply, emptyReply, type ReplyState } from '../wire/chat-re
 import { SseSplitter, type SseEvent } from '../wire/sse.ts'
 import { readTokenIds } from '../wire/token-ids.ts'
 import { verdicts, type InvalidReason, type Verdict } from '../summary/verdict.ts'
+import { CompletionTranslator, type ReplyShape } from './completion-reply.ts'
 import { editEvent, editReply, type Asked } from './reply-edit.ts'
 
 /** Refused before generating: the standalone path may be taken. A 503 is an engine that takes no more work. */
@@ -19,6 +20,8 @@ export interface Sending {
   readonly upstream: Upstream
   readonly request: ClientRequest
   readonly fork: Outgoing
+  /** How the reply becomes a chat completion; null where it is one. */
+  readonly shape: ReplyShape | null
   readonly asked: Asked
   /** How long response headers may wait for the first event that says something, in ms. */
   readonly holdHeadersMs: number
@@ -56,6 +59,7 @@ class ForkExchange {
   readonly #resolve: (sent: SentFork) => void
   readonly #reply = emptyReply()
   readonly #splitter = new SseSplitter()
+  readonly #translator: CompletionTranslator | null
   #exchange!: Exchange
   #settled = false
   #mode: 'head' | 'whole' | 'stream' | 'surface' = 'head'
@@ -70,6 +74,7 @@ class ForkExchange {
   constructor(sending: Sending, resolve: (sent: SentFork) => void) {
     this.#sending = sending
     this.#resolve = resolve
+    this.#translator = sending.shape && new CompletionTranslator(sending.shape)
   }
 
   start(): void {
@@ -106,9 +111,11 @@ class ForkExchange {
 
   #onData(chunk: Buffer): void {
     if (this.#mode === 'stream') {
-      for (const event of this.#splitter.push(chunk)) {
-        this.#onEvent(event)
-        if (this.#settled) return
+      for (const received of this.#splitter.push(chunk)) {
+        for (const event of this.#translator?.events(received) ?? [received]) {
+          this.#onEvent(event)
+          if (this.#settled) return
+        }
       }
     } else if (this.#mode === 'whole') {
       this.#held.push(chunk)
@@ -146,7 +153,8 @@ class ForkExchange {
 
   /** A whole reply is judged before a byte of it goes out. */
   #answerWhole(): void {
-    const json = Buffer.concat(this.#held)
+    const received = Buffer.concat(this.#held)
+    const json = this.#translator?.whole(received) ?? received
     this.#held = []
     this.#firstTokenAt = performance.now()
     addReply(this.#reply, json)

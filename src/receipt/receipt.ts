@@ -9,7 +9,9 @@ export type Decision = 'forked' | 'already_warm' | 'passed' | 'refused'
 export interface PlanFacts {
   agent: string | null
   conversation: string | null
-  placement: 'user' | null
+  placement: 'user' | 'tokens' | null
+  /** Rungs of the ladder that lost, with the tokens that they would have shared. */
+  lost_placements: { readonly user: number } | null
   proof: 'tokenize' | 'render' | null
   common_prefix_tokens: number | null
   head_messages: number | null
@@ -26,7 +28,7 @@ export interface PlanFacts {
 
 export function noFacts(): PlanFacts {
   return {
-    agent: null, conversation: null, placement: null, proof: null, common_prefix_tokens: null, head_messages: null,
+    agent: null, conversation: null, placement: null, lost_placements: null, proof: null, common_prefix_tokens: null, head_messages: null,
     head_tokens: null, fork_tokens: null, reusable_tokens: null, block_size: null, parent_receipt: null,
     parent_completed_at: null, model: null, engine_version: null, max_tokens: null,
   }

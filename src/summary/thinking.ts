@@ -1,24 +1,47 @@
-// Thinking that stands in the visible text, where the server runs no reasoning parser. Marks are data, with their source.
+// Thinking that stands in a reply's text, where no reasoning parser ran. Marks are data, with their source.
 
-/** Opening and closing mark of a family's thinking, as its chat template writes them. */
-const marks: readonly { readonly open: string, readonly close: string }[] = [
+export interface ThinkingFamily {
+  /** What opens thinking in a reply. */
+  readonly open: string
+  /** What ends it; the visible text follows. */
+  readonly close: string
+  /** What opens the visible text where there is no thinking, if anything does. */
+  readonly lead?: string
+}
+
+/** By the marks of chat templates and of vLLM's parsers (vllm/reasoning/). */
+export const thinkingFamilies: readonly ThinkingFamily[] = [
   { open: '<think>', close: '</think>' }, // Qwen3, DeepSeek R1, GLM 4.5, MiniMax M2, Nemotron 3: their chat templates
-  { open: '[THINK]', close: '[/THINK]' }, // Magistral, Ministral 3: mistral-common's tokenizers
+  { open: '[THINK]', close: '[/THINK]' }, // Magistral, Ministral 3: mistral_reasoning_parser.py
+  { open: '<seed:think>', close: '</seed:think>' }, // Seed-OSS: seedoss_reasoning_parser.py
+  { open: '<|channel>thought\n', close: '<channel|>' }, // Gemma 4: gemma4_reasoning_parser.py
+  // gpt-oss: openai-harmony's channels; the answer is a message of its own.
+  { open: '<|channel|>analysis<|message|>', close: '<|end|><|start|>assistant<|channel|>final<|message|>', lead: '<|channel|>final<|message|>' },
 ]
 
 /**
- * Takes thinking blocks out of a reply's text. A closing mark alone ends thinking that the generation prompt opened.
- * @returns the text outside thinking, and whether a block is still open at the end
+ * Takes a leading thinking block out of a reply's text. A closing mark alone ends thinking that the generation prompt opened.
+ * @returns the text outside thinking, and whether the block is still open at the end
  */
 export function splitThinking(text: string): { visible: string, open: boolean } {
-  const mark = marks.find(({ open, close }) => text.trimStart().startsWith(open) || text.includes(close))
-  if (!mark) return { visible: text, open: false }
   const lead = text.trimStart()
-  const end = text.indexOf(mark.close)
-  if (lead.startsWith(mark.open)) {
-    return end < 0 ? { visible: '', open: true } : { visible: text.slice(end + mark.close.length), open: false }
+  const opened = thinkingFamilies.find(({ open }) => lead.startsWith(open))
+  if (opened) {
+    const end = text.indexOf(opened.close)
+    return end < 0 ? { visible: '', open: true } : { visible: text.slice(end + opened.close.length), open: false }
   }
   // The text may quote the marks later on: only a closing mark without its opening one ends thinking.
-  const start = text.indexOf(mark.open)
-  return start >= 0 && start < end ? { visible: text, open: false } : { visible: text.slice(end + mark.close.length), open: false }
+  for (const { open, close } of thinkingFamilies) {
+    const end = text.indexOf(close)
+    if (end < 0) continue
+    const start = text.indexOf(open)
+    if (start < 0 || start > end) return { visible: text.slice(end + close.length), open: false }
+  }
+  return { visible: text, open: false }
+}
+
+/** The family whose marks open this thinking in a rendered prompt; null for none that is known. */
+export function familyIn(rendered: string, thinking: string): ThinkingFamily | null {
+  const before = rendered.slice(0, Math.max(0, rendered.indexOf(thinking)))
+  return thinkingFamilies.find(({ open }) => before.trimEnd().endsWith(open.trimEnd())) ?? null
 }
