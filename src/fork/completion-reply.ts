@@ -170,7 +170,7 @@ function fingerprint({ system_fingerprint }: Completion): object {
 function chunk(value: object): SseEvent {
   const data = Buffer.from(JSON.stringify(value))
   const raw = Buffer.concat([Buffer.from('data: '), data, Buffer.from('\n\n')])
-  return { raw, data: raw.subarray(6, 6 + data.length), dataAt: 6 }
+  return { raw, data: raw.subarray(6, 6 + data.length) }
 }
 
 function read(json: Buffer): Completion | null {
