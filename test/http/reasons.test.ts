@@ -1,0 +1,233 @@
+// Every fallback reason over HTTP, streaming and not: the engine gets the summary's own bytes, the client gets what the
+// engine alone would have given, and receipt and outcome say why.
+
+import t, { type Test } from 'tap'
+import { reasons, type Reason } from '../../src/receipt/reasons.ts'
+import { type Fault, simulatorModel } from '../../src/simulator/simulator.ts'
+import { sleep } from '../helpers/http.ts'
+import { type ChatBody, isFork, opencodeSession, sameForAll, type Session, startWarmfork, streamed, toBytes, type Warmfork, type WarmforkOptions, whenForked } from '../helpers/warmfork.ts'
+
+interface Row extends WarmforkOptions {
+  readonly when: string
+  /** The session; a usual one by default. */
+  readonly session?: () => Session
+  /** What comes before the summary; by default the main request. */
+  readonly before?: (warmfork: Warmfork, session: Session) => Promise<unknown>
+  readonly summary?: (session: Session) => ChatBody | string
+  readonly headers?: readonly string[]
+  readonly eligible?: boolean
+  readonly forkSent?: boolean
+  /** Null where the engine gives no reply to be judged. */
+  readonly valid?: boolean | null
+  readonly warnings?: number
+  /** The events of several choices come in any order. */
+  readonly anyOrder?: boolean
+}
+
+const strangeIds: Fault = { kind: 'rewrite', change: (answer) => ({ ...answer, tokens: ['a', 1.5] }) }
+const explicit = ['x-warmfork-request', 'summary']
+
+const rows: Record<Reason, readonly Row[]> = {
+  no_warm_evidence: [
+    { when: 'no main request came before', before: async () => {} },
+    { when: 'the main request was cut at its limit', before: async (warmfork, { main }) => warmfork.chat({ ...main, max_tokens: 2 }) },
+  ],
+  evidence_expired: [{
+    when: 'the main request is older than its time to live',
+    config: { evidence: { ttl_s: 1 } },
+    before: async (warmfork, session) => {
+      await warmfork.main(session)
+      await sleep(1_050)
+    },
+  }],
+  ambiguous_conversation: [{
+    when: 'two main requests with other system texts hold the same turns',
+    before: async (warmfork, { main }) => {
+      const [, ...turns] = main.messages
+      for (const content of ['You work on the left half.', 'You work on the right half.']) {
+        await warmfork.chat({ ...main, messages: [{ role: 'system', content }, ...turns] })
+      }
+    },
+  }],
+  model_changed: [{
+    when: 'the summary names another model',
+    engine: { model: [simulatorModel, 'another-model'] },
+    summary: ({ summary }) => ({ ...summary, model: 'another-model' }),
+  }],
+  template_changed: [{
+    when: 'the summary has chat_template_kwargs that the conversation has not',
+    summary: ({ summary }) => ({ ...summary, chat_template_kwargs: { enable_thinking: false } }),
+  }],
+  options_changed: [
+    { when: 'the summary has another cache_salt', summary: ({ summary }) => ({ ...summary, cache_salt: 'salt-of-the-summary' }) },
+    { when: 'the summary has another reasoning_effort', summary: ({ summary }) => ({ ...summary, reasoning_effort: 'low' }) },
+    { when: 'the summary has a member that nobody knows', summary: ({ summary }) => ({ ...summary, future_option: 1 }) },
+  ],
+  prefix_changed: [
+    {
+      when: 'the system text differs and no data file knows the summariser',
+      headers: explicit,
+      summary: ({ main, summary }) => ({ ...main, messages: [{ role: 'system', content: 'You are somebody else.' }, ...main.messages.slice(1), summary.messages.at(-1)!] }),
+    },
+    {
+      when: 'the tools differ',
+      headers: explicit,
+      summary: ({ main, summary }) => ({ ...main, messages: [...main.messages, summary.messages.at(-1)!], tools: main.tools!.slice(1) }),
+    },
+  ],
+  mid_range: [{
+    when: 'the summary begins in the middle of the conversation',
+    summary: ({ summary }) => ({ ...summary, messages: [summary.messages[0]!, ...summary.messages.slice(6)] }),
+  }],
+  coverage_unproven: [{
+    when: 'the first message differs',
+    headers: ['x-session-id', 'the-same'],
+    before: async (warmfork, session) => warmfork.main(session, { headers: ['x-session-id', 'the-same'] }),
+    summary: ({ summary }) => ({ ...summary, messages: [summary.messages[0]!, { role: 'user', content: 'Another beginning.' }, ...summary.messages.slice(2)] }),
+  }],
+  incomplete_tool_group: [{
+    when: 'the last calls of the recorded request have one answer of two',
+    session: () => {
+      const session = opencodeSession({ callsPerGroup: 2, outputTokens: 600, groups: 3 })
+      const messages = session.main.messages.slice(0, -1)
+      return {
+        main: { ...session.main, messages },
+        summary: { ...session.summary, messages: [session.summary.messages[0]!, ...messages.slice(1), session.summary.messages.at(-1)!] },
+      }
+    },
+  }],
+  caching_not_advertised: [
+    { when: 'prefix caching is switched off', engine: { prefixCaching: false } },
+    { when: 'the metrics have no series of vLLM', engine: { logStats: false } },
+  ],
+  tokenize_unavailable: [
+    { when: '/tokenize answers 500', before: faultThenMain({ kind: 'answer', status: 500, body: '{}' }) },
+    { when: '/tokenize is not there', before: faultThenMain({ kind: 'answer', status: 404, body: '{"detail":"Not Found"}' }) },
+  ],
+  token_ids_missing: [
+    { when: '/tokenize answers ids that are not integers', before: faultThenMain(strangeIds) },
+    {
+      when: '/tokenize answers ids that are not integers since it was calibrated',
+      before: async (warmfork, session) => {
+        await warmfork.main(session)
+        await warmfork.line(({ msg }) => msg === 'calibration')
+        warmfork.script.fault = ({ path }) => path === '/tokenize' ? strangeIds : undefined
+      },
+    },
+  ],
+  tokenizer_uncalibrated: [{ when: 'chat prefills other ids than /tokenize tells', engine: { chatPrompt: (rendered) => `${rendered} ` } }],
+  prefix_diverges: [{
+    when: "a new user message makes the template drop the conversation's reasoning, and token ids cannot give what is asked for",
+    session: () => opencodeSession({ reasoning: 'reasoning' }),
+    summary: ({ summary }) => ({ ...summary, logprobs: true }),
+  }],
+  head_too_small: [{ when: 'the shared part does not fill one cache block', engine: { blockSize: 4096 } }],
+  head_over_cap: [{ when: 'the fork is larger than summary.input_cap_tokens', config: { summary: { input_cap_tokens: 1_000 } } }],
+  window_exceeded: [{ when: 'the window leaves less than the agent asks for', engine: { maxModelLen: 3_000 } }],
+  no_gain: [{ when: 'the conversation is short', session: () => opencodeSession({ groups: 1, outputTokens: 40 }) }],
+  media_unsupported: [{
+    when: 'the summary brings an image',
+    valid: null,
+    summary: ({ summary }) => ({
+      ...summary,
+      messages: summary.messages.with(-2, { role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }] as never }),
+    }),
+  }],
+  unforkable_options: [
+    { when: 'the summary asks for two choices', anyOrder: true, summary: ({ summary }) => ({ ...summary, n: 2 }) },
+    { when: 'the summary asks for prompt log-probabilities', summary: ({ summary }) => ({ ...summary, prompt_logprobs: 0 }) },
+  ],
+  unreadable_body: [{
+    when: 'the summary has a key twice at the top level',
+    headers: explicit,
+    summary: ({ summary }) => JSON.stringify(summary).replace('{', '{"temperature":0,"temperature":0,'),
+  }],
+  fork_rejected: [{
+    when: 'the engine refuses the fork', eligible: true, forkSent: true,
+    before: async (warmfork, session) => {
+      await warmfork.main(session)
+      warmfork.script.reply = whenForked({ refuse: { status: 400 } })
+    },
+  }],
+  fork_failed_before: [{
+    when: 'the fork before gave no summary',
+    before: async (warmfork, session) => {
+      await warmfork.main(session)
+      warmfork.script.reply = whenForked({ content: '' })
+      await warmfork.chat(session.summary)
+      warmfork.script.reply = undefined
+    },
+  }],
+  model_switched_off: [{
+    when: 'the engine refused three forks in a row',
+    before: async (warmfork, session) => {
+      await warmfork.main(session)
+      warmfork.script.reply = whenForked({ refuse: { status: 422 } })
+      for (let i = 0; i < 3; i++) await warmfork.chat(session.summary)
+    },
+  }],
+  reuse_not_observed: [{
+    when: 'the engine reported three forks as not cached', engine: { cacheBlocks: 1 },
+    before: async (warmfork, session) => {
+      await warmfork.main(session)
+      for (let i = 0; i < 3; i++) await warmfork.outcome(await warmfork.chat(session.summary))
+    },
+  }],
+  observed_only: [{ when: 'fork.mode is observe', config: { fork: { mode: 'observe' } }, eligible: true }],
+  disabled: [{ when: 'fork.mode is off', config: { fork: { mode: 'off' } } }],
+  internal_error: [{ when: 'warmfork itself fails', config: { conversation: { body_fields: [null as never] } }, warnings: 1 }],
+}
+
+/** Lets every question about ids fail from the start. */
+function faultThenMain(fault: Fault): NonNullable<Row['before']> {
+  return async (warmfork, session) => {
+    warmfork.script.fault = ({ path }) => path === '/tokenize' ? fault : undefined
+    await warmfork.main(session)
+  }
+}
+
+t.test('every reason has a test here', async (t) => {
+  t.same(Object.keys(rows).sort(), Object.keys(reasons).sort())
+  for (const [reason, list] of Object.entries(rows)) t.ok(list.length > 0, reason)
+})
+
+for (const [reason, list] of Object.entries(rows)) {
+  for (const row of list) {
+    for (const [form, options] of [['not streamed', {}], ['streamed', streamed]] as const) {
+      t.test(`${reason}: ${row.when}, ${form}`, async (t) => checkRow(t, reason, row, options))
+    }
+  }
+}
+
+async function checkRow(t: Test, reason: string, row: Row, options: object): Promise<void> {
+  const { eligible = false, forkSent = false, valid = true } = row
+  const warmfork = await startWarmfork(t, row)
+  const session = row.session?.() ?? opencodeSession()
+  await (row.before ?? ((warmfork, session) => warmfork.main(session)))(warmfork, session)
+  const own = row.summary?.(session) ?? session.summary
+  const body = toBytes(typeof own === 'string' ? own.replace('{', `{${JSON.stringify(options).slice(1, -1)}${Object.keys(options).length > 0 ? ',' : ''}`) : { ...own, ...options })
+
+  const since = warmfork.since()
+  const reply = await warmfork.chat(body, { headers: row.headers ?? [] })
+  const receipt = await warmfork.receipt(reply)
+  const outcome = await warmfork.outcome(reply)
+
+  const received = since.generations()
+  t.equal(received.length, forkSent ? 2 : 1, 'the engine was asked once for this answer')
+  t.ok(received.at(-1)!.body.equals(body), "the engine got the summary's own bytes")
+  if (forkSent) t.ok(isFork(received[0]!.body))
+  const { 'common-prefix-tokens': measured, ...headers } = reply.warmfork
+  t.strictSame(headers, { decision: 'passed', eligible: String(eligible), 'fork-sent': String(forkSent), 'cache-hit-verified': 'false', 'fallback-reason': reason })
+  t.equal(measured, receipt['common_prefix_tokens'] === null ? undefined : String(receipt['common_prefix_tokens']))
+  t.match(receipt, { decision: 'passed', eligible, fork_sent: forkSent, cache_hit_verified: false, fallback_reason: reason, endpoint: '/v1/chat/completions' })
+  t.match(outcome, { decision: 'passed', valid, prompt_ids_confirmed: null })
+  const warnings = since.warnings()
+  t.equal(warnings.length, row.warnings ?? 0, `warnings: ${warnings.map(({ msg }) => msg)}`)
+
+  warmfork.script.reply = undefined
+  warmfork.script.fault = undefined
+  const alone = await warmfork.engineAlone(body)
+  t.equal(reply.status, alone.status)
+  const shown = (of: typeof reply): string => row.anyOrder ? sameForAll(of).split('\n\n').sort().join('\n\n') : sameForAll(of)
+  t.equal(shown(reply), shown(alone), 'the client got what the engine alone gives')
+}
