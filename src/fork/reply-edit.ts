@@ -1,7 +1,7 @@
 // Takes out of a fork's reply what we asked for and the client did not: token ids become null, as vLLM answers who did
 // not ask, and the usage event goes. Every other byte stays.
 
-import { elementsOf, isNull, memberNamed, membersOf, skipSpace, bytesOf, type Slice } from '../wire/json-slices.ts'
+import { elementsOf, isNull, memberNamed, membersOf, skipSpace, type Member, type Slice } from '../wire/json-slices.ts'
 import type { SseEvent } from '../wire/sse.ts'
 
 /** What the client asked for itself. */
@@ -19,10 +19,24 @@ export function editReply(json: Buffer, asked: Asked): Buffer {
 export function editEvent(event: SseEvent, asked: Asked): Buffer | null {
   const { raw, data } = event
   if (data === null) return raw
-  if (!asked.usage && isUsageEvent(data)) return null
-  // Data over several lines is no part of the raw bytes; vLLM writes one.
-  if (asked.tokenIds || data.buffer !== raw.buffer || data.byteOffset < raw.byteOffset) return raw
-  return spliceNulls(raw, data.byteOffset - raw.byteOffset, idSlices(data))
+  const usage = asked.usage ? undefined : usageMember(data)
+  if (usage && holdsNoChoice(data)) return null
+  const slices = [...(asked.tokenIds ? [] : idSlices(data)), ...(usage ? [usage.value] : [])].sort((a, b) => a.start - b.start)
+  if (slices.length === 0) return raw
+  const at = placeIn(raw, data)
+  if (at !== null) return spliceNulls(raw, at, slices)
+  // Data over several lines is written as one; vLLM writes one. Its line feeds are white space between values.
+  const edited = spliceNulls(data, 0, slices)
+  for (let i = edited.indexOf(lineFeed); i >= 0; i = edited.indexOf(lineFeed, i + 1)) edited[i] = 0x20
+  return Buffer.concat([Buffer.from('data: '), edited, Buffer.from('\n\n')])
+}
+
+const lineFeed = 0x0a
+
+/** Where a part of a buffer stands in it; null where it is a copy. */
+function placeIn(whole: Buffer, part: Buffer): number | null {
+  const at = part.byteOffset - whole.byteOffset
+  return part.buffer === whole.buffer && at >= 0 && at + part.length <= whole.length ? at : null
 }
 
 /** Where token ids stand: the prompt's at the top, the reply's in each choice. */
@@ -50,12 +64,15 @@ function spliceNulls(raw: Buffer, offset: number, slices: readonly Slice[]): Buf
   return Buffer.concat(parts)
 }
 
-/** The event behind the finish that holds usage and no choice (chat_completion/serving.py). */
-function isUsageEvent(data: Buffer): boolean {
-  if (!data.includes('"usage"')) return false
-  const members = membersOf(data, skipSpace(data, 0)) ?? []
-  const usage = memberNamed(members, 'usage')
-  const choices = memberNamed(members, 'choices')
-  return usage !== undefined && !isNull(data, usage.value) &&
-    choices !== undefined && bytesOf(data, choices.value).toString('latin1').replace(/\s/g, '') === '[]'
+/** The usage that an event reports, if it does. */
+function usageMember(data: Buffer): Member | undefined {
+  if (!data.includes('"usage"')) return undefined
+  const usage = memberNamed(membersOf(data, skipSpace(data, 0)) ?? [], 'usage')
+  return usage && !isNull(data, usage.value) ? usage : undefined
+}
+
+/** The event behind the finish holds usage and no choice (chat_completion/serving.py); some servers put both into one. */
+function holdsNoChoice(data: Buffer): boolean {
+  const choices = memberNamed(membersOf(data, skipSpace(data, 0)) ?? [], 'choices')
+  return choices !== undefined && elementsOf(data, choices.value.start)?.length === 0
 }

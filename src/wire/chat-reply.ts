@@ -4,7 +4,7 @@ import { isDone, SseSplitter, type SseEvent } from './sse.ts'
 
 /** The parts of vLLM's chat replies and chunks that are read; all of it may be missing. */
 interface WireReply {
-  choices?: WireChoice[] | null
+  choices?: (WireChoice | null)[] | null
   usage?: WireUsage | null
   error?: unknown
   prompt_token_ids?: unknown
@@ -84,6 +84,7 @@ export function addReply(state: ReplyState, json: Buffer): boolean {
   if (usage) state.usage = usage
   let says = false
   for (const choice of Array.isArray(reply.choices) ? reply.choices : []) {
+    if (choice === null || typeof choice !== 'object') continue
     if ((choice.index ?? 0) !== 0) {
       state.severalChoices = true
       continue

@@ -7,8 +7,14 @@ const cr = 0x0d
 /** One event, or one comment or keep-alive, with the blank line that ends it. */
 export interface SseEvent {
   readonly raw: Buffer
-  /** The `data` lines joined by line feeds; null where there are none. */
+  /** The `data` lines joined by line feeds, null where there are none. A single line is a part of `raw`, not a copy. */
   readonly data: Buffer | null
+}
+
+/** The value of one `data` line, by its place in the bytes of its event. */
+interface DataLine {
+  readonly start: number
+  readonly end: number
 }
 
 export class SseSplitter {
@@ -19,7 +25,7 @@ export class SseSplitter {
   #searched = 0
   /** The last line ended with CR: an LF that follows belongs to that end. */
   #endedWithCr = false
-  #data: Buffer[] = []
+  #data: DataLine[] = []
   #first = true
 
   /** @returns the events that this chunk completed */
@@ -37,7 +43,7 @@ export class SseSplitter {
       if (end === this.#lineStart) {
         events.push(this.#cut(end + 1))
       } else {
-        this.#takeLine(this.#pending.subarray(this.#lineStart, end))
+        this.#takeLine(this.#lineStart, end)
         this.#lineStart = this.#searched = end + 1
       }
     }
@@ -59,26 +65,31 @@ export class SseSplitter {
 
   #cut(end: number): SseEvent {
     const raw = this.#pending.subarray(0, end)
-    const data = this.#data.length === 0 ? null : this.#data.length === 1 ? this.#data[0]! : joinLines(this.#data)
+    const lines = this.#data
     this.#pending = this.#pending.subarray(end)
     this.#lineStart = this.#searched = 0
     this.#data = []
-    return { raw, data }
-  }
-
-  #takeLine(line: Buffer): void {
-    // A byte order mark may lead the stream.
-    if (this.#first && line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf) line = line.subarray(3)
     this.#first = false
-    const field = line.toString('latin1', 0, 5)
-    if (field === 'data:') this.#data.push(line.subarray(line[5] === 0x20 ? 6 : 5))
-    else if (field === 'data') this.#data.push(Buffer.alloc(0))
+    return { raw, data: lines.length === 0 ? null : joinLines(raw, lines) }
+  }
+
+  #takeLine(start: number, end: number): void {
+    const bytes = this.#pending
+    // A byte order mark may lead the stream.
+    if (this.#first && bytes[start] === 0xef && bytes[start + 1] === 0xbb && bytes[start + 2] === 0xbf) start += 3
+    this.#first = false
+    const field = bytes.toString('latin1', start, Math.min(start + 5, end))
+    if (field === 'data:') this.#data.push({ start: start + (start + 5 < end && bytes[start + 5] === 0x20 ? 6 : 5), end })
+    else if (field === 'data') this.#data.push({ start: end, end })
   }
 }
 
-function joinLines(lines: Buffer[]): Buffer {
-  return Buffer.concat(lines.flatMap((line, i) => (i === 0 ? [line] : [Buffer.from('\n'), line])))
+function joinLines(raw: Buffer, lines: readonly DataLine[]): Buffer {
+  const parts = lines.map(({ start, end }) => raw.subarray(start, end))
+  return parts.length === 1 ? parts[0]! : Buffer.concat(parts.flatMap((part, i) => (i === 0 ? [part] : [lineFeed, part])))
 }
+
+const lineFeed = Buffer.from('\n')
 
 /** Whether an event's data is OpenAI's end mark. */
 export function isDone(data: Buffer): boolean {

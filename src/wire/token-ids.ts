@@ -15,16 +15,21 @@ export function readTokenIds(answer: Buffer, key: '"tokens":[' | '"token_ids":['
   const ids = new Uint32Array((end - start + 2) >> 1)
   let count = 0
   let value = -1
+  let isClosed = false
   for (let i = start; i <= end; i++) {
     const byte = answer[i]!
     if (byte >= 0x30 && byte <= 0x39) {
+      if (isClosed) return null
       value = (value < 0 ? 0 : value * 10) + byte - 0x30
       if (value > 0xffffffff) return null
     } else if (byte === 0x2c || byte === 0x5d) {
       if (value < 0) return end === start ? new Uint32Array(0) : null
       ids[count++] = value
       value = -1
-    } else if (byte !== 0x20) {
+      isClosed = false
+    } else if (byte === 0x20) {
+      isClosed = value >= 0
+    } else {
       return null
     }
   }
