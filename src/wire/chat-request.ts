@@ -100,11 +100,29 @@ export function stringOption(request: ChatRequest, key: string): string | null {
   return value ? stringAt(request.body, value) : null
 }
 
-/** The number under a top-level key, or null. */
+/** The number under a top-level key, or null. vLLM takes a number in quotes, and a boolean, for a number (pydantic, lax). */
 export function numberOption(request: ChatRequest, key: string): number | null {
   const value = option(request, key)
-  const number = value ? Number(request.body.toString('latin1', value.start, value.end)) : Number.NaN
+  if (!value) return null
+  const text = stringAt(request.body, value) ?? request.body.toString('latin1', value.start, value.end)
+  if (text === 'true') return 1
+  if (text === 'false') return 0
+  const number = text.trim() === '' ? Number.NaN : Number(text)
   return Number.isFinite(number) ? number : null
+}
+
+/** The boolean under a top-level key as vLLM reads it (pydantic, lax), or null where it is absent or none. */
+export function booleanOption(request: ChatRequest, key: string): boolean | null {
+  const value = option(request, key)
+  return value ? booleanAt(request.body, value) : null
+}
+
+/** The boolean that a slice holds as vLLM reads it, or null. */
+export function booleanAt(body: Buffer, value: Slice): boolean | null {
+  const text = (stringAt(body, value) ?? body.toString('latin1', value.start, value.end)).toLowerCase()
+  if (['true', '1', 't', 'y', 'yes', 'on'].includes(text) || Number(text) === 1) return true
+  if (['false', '0', 'f', 'n', 'no', 'off'].includes(text) || (text !== '' && Number(text) === 0)) return false
+  return null
 }
 
 /**
@@ -115,8 +133,10 @@ export function textInsides(body: Buffer, message: Slice): Buffer[] | null {
   const content = memberNamed(membersOf(body, message.start) ?? [], 'content')
   if (!content || isNull(body, content.value)) return []
   if (body[content.value.start] === 0x22) return [insideOf(body, content.value)]
+  const parts = elementsOf(body, content.value.start)
+  if (parts === null) return null
   const insides: Buffer[] = []
-  for (const part of elementsOf(body, content.value.start) ?? []) {
+  for (const part of parts) {
     if (body[part.start] === 0x22) {
       insides.push(insideOf(body, part))
       continue
@@ -131,7 +151,12 @@ export function textInsides(body: Buffer, message: Slice): Buffer[] | null {
 
 /** The text of a message as a reader sees it, '' where it has none. For recognising, never for forwarding. */
 export function readText(body: Buffer, message: Slice): string {
-  return (textInsides(body, message) ?? []).map((inside) => unescaped(inside)).join('\n')
+  return textParts(body, message).join('\n')
+}
+
+/** The same, one text per part. */
+export function textParts(body: Buffer, message: Slice): string[] {
+  return (textInsides(body, message) ?? []).map((inside) => unescaped(inside))
 }
 
 function insideOf(body: Buffer, string: Slice): Buffer {

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { addEvent, addReply, emptyReply, readTail, type ReplyState } from '../../src/wire/chat-reply.ts'
+import { SseSplitter } from '../../src/wire/sse.ts'
+import { holds } from '../helpers/property.ts'
+
+function read(...chunks: unknown[]): ReplyState {
+  const state = emptyReply()
+  for (const chunk of chunks) addReply(state, Buffer.from(typeof chunk === 'string' ? chunk : JSON.stringify(chunk)))
+  return state
+}
+
+function delta(content: string, finish: string | null = null): object {
+  return { choices: [{ index: 0, delta: { content }, finish_reason: finish }] }
+}
+
+function stream(...events: unknown[]): Buffer {
+  return Buffer.from(events.map((event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`).join(''))
+}
+
+t.test('the parts of a stream add up to what was said', async (t) => {
+  const reply = read(delta('a'), { choices: [{ delta: { reasoning: 'hm' } }] }, delta('b', 'stop'))
+  t.match(reply, { content: 'ab', thinking: 'hm', finish: 'stop', error: false, severalChoices: false, toolCalls: false, usage: null })
+})
+
+t.test('thinking under two names at once counts once', async (t) => {
+  t.equal(read({ choices: [{ delta: { reasoning: 'hm', reasoning_content: 'hm' } }] }).thinking, 'hm')
+  t.equal(read({ choices: [{ message: { reasoning: null, reasoning_content: 'hm' } }] }).thinking, 'hm')
+})
+
+t.test('usage beside no choice, with the finish, on every chunk or null: the last one that is not null counts [case 11]', async (t) => {
+  const usage = (prompt: number, cached?: number): object => ({ prompt_tokens: prompt, completion_tokens: 2, ...(cached === undefined ? {} : { prompt_tokens_details: { cached_tokens: cached } }) })
+  const apart = read(delta('a', 'stop'), { choices: [], usage: usage(10, 8) })
+  const merged = read({ ...delta('a', 'stop'), usage: usage(10, 8) })
+  const always = read({ ...delta('a'), usage: usage(9) }, { ...delta('', 'stop'), usage: usage(10, 8) })
+  const nulls = read({ ...delta('a'), usage: null }, { choices: [], usage: usage(10, 8) }, { choices: [], usage: null })
+  for (const reply of [apart, merged, always, nulls]) t.strictSame(reply.usage, { promptTokens: 10, completionTokens: 2, cachedTokens: 8 })
+  t.equal(read(delta('a', 'stop')).usage, null)
+})
+
+t.test('cached tokens that are absent or impossible are null, and 0 is 0 [case 11]', async (t) => {
+  const cached = (details: unknown, prompt: unknown = 10): unknown => read({ choices: [], usage: { prompt_tokens: prompt, prompt_tokens_details: details } }).usage!.cachedTokens
+  t.equal(cached({ cached_tokens: 0 }), 0)
+  t.equal(cached({ cached_tokens: 10 }), 10)
+  for (const nothing of [undefined, null, {}, { cached_tokens: null }, { cached_tokens: 11 }, { cached_tokens: -1 }, { cached_tokens: 1.5 }, { cached_tokens: '8' }, 'x']) {
+    t.equal(cached(nothing), null, JSON.stringify(nothing))
+  }
+})
+
+t.test('an error in place of a reply, or as an event, is an error [case 10]', async (t) => {
+  t.equal(read({ error: { message: 'x', code: 500 } }).error, true)
+  t.equal(read(delta('a'), { error: { message: 'x' } }).error, true)
+  t.equal(read({ error: 'Unauthorized' }).error, true)
+  t.equal(read({ ...delta('a', 'stop'), error: null }).error, false)
+})
+
+t.test('a second choice is noticed and not mixed in', async (t) => {
+  const reply = read({ choices: [{ index: 1, delta: { content: 'other' }, finish_reason: 'length' }, { index: 0, delta: { content: 'a' }, finish_reason: 'stop' }] })
+  t.match(reply, { severalChoices: true, content: 'a', finish: 'stop' })
+})
+
+t.test('what says something is text beyond white space, thinking, a call, a finish or an error', async (t) => {
+  const says = (chunk: unknown): boolean => addReply(emptyReply(), Buffer.from(JSON.stringify(chunk)))
+  for (const something of [delta('a'), delta('', 'stop'), { choices: [{ delta: { reasoning: 'x' } }] }, { choices: [{ delta: { tool_calls: [{}] } }] }, { error: {} }]) t.equal(says(something), true)
+  for (const nothing of [delta(''), delta('\n '), { choices: [{ delta: { role: 'assistant', content: '' } }] }, { choices: [] }, { choices: [{ delta: { tool_calls: [] } }] }, {}, null]) t.equal(says(nothing), false)
+})
+
+t.test('a reply of any form is read without a throw', async (t) => {
+  const odd = ['null', '5', '[]', '"x"', '{', '', '{"choices":null}', '{"choices":{}}', '{"choices":[null]}', '{"choices":[5,"x",[]]}', '{"choices":[{"delta":null,"message":null}]}',
+    '{"choices":[{"delta":5}]}', '{"choices":[{"delta":{"content":{},"tool_calls":"x","reasoning":5}}]}', '{"usage":5}', '{"usage":"x"}', '{"usage":{"prompt_tokens_details":5}}']
+  for (const text of odd) t.doesNotThrow(() => read(text), text)
+  holds(t, fc.property(fc.json(), (json) => void read(json, `{"choices":[${json}],"usage":${json}}`, `{"choices":[{"delta":${json},"finish_reason":${json}}]}`)), 500)
+})
+
+t.test('a finish without an end mark, and an end mark without a finish, are told apart [case 5]', async (t) => {
+  t.match(readTail(stream(delta('a', 'stop')), true), { finish: 'stop', done: false })
+  t.match(readTail(stream(delta('a'), '[DONE]'), true), { finish: null, done: true })
+  t.match(readTail(stream({ choices: [{ delta: { tool_calls: [{ index: 0, function: { arguments: '{"a' } }] } }] }), true), { finish: null, done: false, toolCalls: true })
+  t.match(readTail(stream(delta('data: [DONE]\n\n')), true), { finish: null, done: false })
+})
+
+t.test('the end is read alike from any tail that holds the last events [case 1]', async (t) => {
+  const end = stream(delta('', 'tool_calls'), { choices: [], usage: { prompt_tokens: 5, completion_tokens: 1 } }, '[DONE]')
+  const whole = Buffer.concat([stream(delta('漢é'), { choices: [{ delta: { content: 'x'.repeat(300) } }] }), Buffer.from(': ping\r\n\r\n'), end])
+  const wanted = readTail(whole, true)
+  t.match(wanted, { finish: 'tool_calls', done: true, usage: { promptTokens: 5 } })
+  // The first event of a tail is taken for cut, so it must begin before the one that matters.
+  for (let from = 1; from < whole.length - end.length; from++) {
+    const { finish, done, usage, error, severalChoices } = readTail(whole.subarray(from), false)
+    assert.deepEqual({ finish, done, usage, error, severalChoices }, { finish: 'tool_calls', done: true, usage: wanted.usage, error: false, severalChoices: false }, `from ${from}`)
+  }
+})
+
+t.test('half an event at the front of a tail is never taken for a whole one', async (t) => {
+  // Cut here, the rest of the line reads as an event of its own.
+  const tail = Buffer.from('data: {"choices":[{"index":0,"finish_reason":"stop"}]}\n\ndata: {"choices":[]}\n\n')
+  t.equal(readTail(tail, false).finish, null)
+  t.equal(readTail(tail, true).finish, 'stop')
+})
+
+t.test('an event without data says nothing [case 4]', async (t) => {
+  const state = emptyReply()
+  for (const event of new SseSplitter().push(Buffer.from(': ping\n\ndata:\n\nevent: x\n\n'))) t.equal(addEvent(state, event), false)
+  t.strictSame(state, emptyReply())
+})
