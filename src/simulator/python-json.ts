@@ -14,6 +14,7 @@ export type Json = null | boolean | string | number | bigint | PythonFloat | Jso
 
 /** What json.loads raises, with the character at which it stopped. */
 export class JsonError extends Error {
+  override readonly name = 'JsonError'
   readonly at: number
   constructor(reason: string, at: number) {
     super(reason)
