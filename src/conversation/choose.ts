@@ -2,7 +2,8 @@
 
 import { bytesOf } from '../wire/json-slices.ts'
 import { stringOption, type ChatRequest } from '../wire/chat-request.ts'
-import { structuredCoverage, type Covered } from '../summary/coverage.ts'
+import { structuredCoverage, type Coverage, type Covered } from '../summary/coverage.ts'
+import { flattenedCoverage } from '../summary/flattened.ts'
 import type { Reason } from '../receipt/reasons.ts'
 import { conversationInBody, type ConversationIdSources } from './conversation-id.ts'
 import { opening } from './content.ts'
@@ -26,6 +27,8 @@ export interface Search {
   /** Hash of the summary request's id, or null. */
   readonly conversation: string | null
   readonly knownSummariser: boolean
+  /** How the history stands in it; null where nobody said, and both are tried. */
+  readonly shape: 'structured' | 'flattened' | null
   readonly sources: ConversationIdSources
 }
 
@@ -39,15 +42,22 @@ export function chooseEvidence(candidates: Candidates, search: Search): Choice {
   for (const evidence of candidates.live) {
     const sameId = conversation !== null && conversationOf(evidence, search.sources) === conversation
     // A native search spares reading every other conversation of the tenant.
-    if (!sameId && (!sought || !evidence.body.includes(sought))) continue
+    if (search.shape === 'structured' && !sameId && (!sought || !evidence.body.includes(sought))) continue
     const request = evidenceRequest(evidence)
-    const coverage = request ? structuredCoverage(request, summary, search.knownSummariser) : { covered: false as const, reason: 'unreadable_body' as const }
+    const coverage = request ? coverageOf(request, search) : { covered: false as const, reason: 'unreadable_body' as const }
     if (request && coverage.covered) fits.push({ evidence, request, coverage })
     else if (!coverage.covered) against.push({ reason: coverage.reason, sameId })
   }
   if (fits.length > 0) return { fits: best(fits, search) }
   const reason = (against.find(({ sameId }) => sameId) ?? against[0])?.reason
   return { reason: reason ?? expiredOrNone(candidates, search) }
+}
+
+function coverageOf(evidence: ChatRequest, { summary, shape, knownSummariser }: Search): Coverage {
+  const structured = shape === 'flattened' ? null : structuredCoverage(evidence, summary, knownSummariser)
+  if (shape === 'structured' || structured?.covered) return structured!
+  const flattened = flattenedCoverage(evidence, summary, knownSummariser)
+  return flattened.covered || !structured ? flattened : structured
 }
 
 /** The evidence of a conversation by its id alone, the most recent one: for a summary that holds only the directive. */

@@ -53,7 +53,8 @@ export class MemoryStore implements EvidenceStore {
   }
 
   async amend(evidence: Evidence): Promise<void> {
-    if (this.#entries.has(evidence.id)) await this.put(evidence)
+    const kept = this.#entries.get(evidence.id)?.evidence
+    if (kept) await this.put({ ...kept, ids: evidence.ids ?? kept.ids, forkFailed: kept.forkFailed || evidence.forkFailed })
   }
 
   async drop(tenant: string, id: string): Promise<void> {

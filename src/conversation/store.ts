@@ -22,7 +22,10 @@ export interface EvidenceStore {
    * @param supersedes id of the entry of the same line that it grew from, to be dropped with it
    */
   put(evidence: Evidence, supersedes?: string): Promise<void>
-  /** Keeps what was learned of an entry, unless the entry has gone meanwhile. */
+  /**
+   * Keeps what was learned of an entry (ids, a failed fork), unless the entry has gone meanwhile. What was learned
+   * already stays: two plans of one entry may run at once.
+   */
   amend(evidence: Evidence): Promise<void>
   drop(tenant: string, id: string): Promise<void>
   /** For metrics. */

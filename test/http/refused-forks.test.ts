@@ -2,6 +2,7 @@
 // have come after generation is the client's to see, and nothing is generated twice.
 
 import t from 'tap'
+import { sleep } from '../helpers/http.ts'
 import { isFork, opencodeSession, sameForAll, startWarmfork, streamed, whenForked } from '../helpers/warmfork.ts'
 
 const warmfork = await startWarmfork(t)
@@ -125,18 +126,15 @@ t.test('after a failed fork the conversation is compacted without one, until the
 t.test('[case 18] a fork that fails while another is planned still counts as failed', async (t) => {
   const session = opencodeSession()
   await warmfork.main(session)
-  let release = (): void => {}
-  const held = new Promise<void>((resolve) => (release = resolve))
+  await warmfork.line(({ msg }) => msg === 'calibration')
   let forks = 0
-  warmfork.script.reply = async ({ body }) => {
-    if (!isFork(JSON.stringify(body.messages))) return {}
-    if (++forks === 1) return { content: '' }
-    await held
-    return {}
-  }
-  const [failed, other] = [warmfork.chat(session.summary), warmfork.chat(session.summary)]
-  t.equal((await failed).status, 422)
-  release()
-  t.equal((await other).status, 200)
+  warmfork.script.reply = ({ body }) => isFork(JSON.stringify(body.messages)) && ++forks === 1 ? { content: '' } : {}
+  warmfork.script.fault = ({ path }) => path === '/tokenize' ? { kind: 'delay', ms: 300 } : undefined
+  const since = warmfork.since()
+  const slow = warmfork.chat(session.summary)
+  while (!since.questions().includes('POST /tokenize')) await sleep(5)
+  warmfork.script.fault = undefined
+  t.equal((await warmfork.chat(session.summary)).status, 422)
+  t.equal((await slow).warmfork['decision'], 'forked')
   t.equal((await warmfork.chat(session.summary)).warmfork['fallback-reason'], 'fork_failed_before')
 })
