@@ -8,6 +8,8 @@ export interface ChatReply {
   /** A stream ended with [DONE]; a body is always whole. */
   readonly whole: boolean
   readonly text: string
+  /** Thinking, where a reasoning parser split it off. */
+  readonly reasoning: string
   readonly finishReason: string | null
   readonly usage: { readonly prompt_tokens: number; readonly prompt_tokens_details: { readonly cached_tokens: number } } | null
   /** From sending the request to the first text; null without a stream. */
@@ -31,12 +33,14 @@ export async function sendChat(origin: string, body: Buffer): Promise<ChatReply>
     parts.push(await response.json())
   }
   const choices = parts.flatMap(part => part.choices ?? [])
+  const said = choices.map(choice => choice.delta ?? choice.message)
   return {
     status: response.status,
     headers: response.headers,
     parts,
     whole,
-    text: choices.map(choice => (choice.delta ?? choice.message).content ?? '').join(''),
+    text: said.map(({ content }) => content ?? '').join(''),
+    reasoning: said.map(({ reasoning }) => reasoning ?? '').join(''),
     finishReason: choices.findLast(choice => choice.finish_reason)?.finish_reason ?? null,
     usage: parts.findLast(part => part.usage)?.usage ?? null,
     firstTokenMs,

@@ -19,13 +19,24 @@ export const summaryInstruction = `Provide a detailed prompt for continuing our 
 Focus on what a new session needs to go on: what was done, what is being done, which files are concerned, what comes next.
 The new session will not have access to our conversation.`
 
-/**
- * A session that no engine has seen before.
- * @param tokens of its main request
- * @param reply what the engine answers to the main request
- */
-export function opencodeSession(model: string, tokens: number, reply: string): Session {
-  const { messages, tools } = conversation({ seed: randomUUID(), tokens, groups: Math.round(tokens / 350) })
+interface SessionOptions {
+  readonly model: string
+  /** Of the main request. */
+  readonly tokens: number
+  /** What the engine answers to the main request. */
+  readonly reply: string
+  /** Assistant messages carry their thinking, as opencode echoes it. */
+  readonly reasoning?: boolean
+}
+
+/** A session that no engine has seen before. */
+export function opencodeSession({ model, tokens, reply, reasoning }: SessionOptions): Session {
+  const { messages, tools } = conversation({
+    seed: randomUUID(),
+    tokens,
+    groups: Math.round(tokens / 350),
+    ...(reasoning && { reasoning: 'reasoning_content' as const }),
+  })
   const [, ...withoutSystem] = messages
   return {
     main: { model, messages, tools, max_tokens: 4_096, tool_choice: 'auto' },

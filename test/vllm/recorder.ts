@@ -5,19 +5,25 @@ import type { AddressInfo } from 'node:net'
 import { pipeline } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 
+export interface Sent {
+  readonly path: string
+  readonly body: Buffer
+}
+
 export interface Recorder {
   readonly url: string
-  /** The bodies of all chats so far, in order. */
-  readonly chats: readonly Buffer[]
+  /** All requests so far, in order. */
+  readonly sent: readonly Sent[]
   close(): Promise<void>
 }
 
 export async function startRecorder(origin: string): Promise<Recorder> {
-  const chats: Buffer[] = []
+  const sent: Sent[] = []
   const server = createServer(async (incoming, outgoing) => {
+    const path = incoming.url!
     const body = await buffer(incoming)
-    if (incoming.url === '/v1/chat/completions') chats.push(body)
-    const passed = request(new URL(incoming.url!, origin), { method: incoming.method, headers: incoming.headers, agent: false })
+    sent.push({ path, body })
+    const passed = request(new URL(path, origin), { method: incoming.method, headers: incoming.headers, agent: false })
     passed.on('error', () => outgoing.destroy())
     outgoing.on('close', () => passed.destroy())
     passed.on('response', (answer: IncomingMessage) => {
@@ -29,7 +35,7 @@ export async function startRecorder(origin: string): Promise<Recorder> {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    chats,
+    sent,
     close: () => new Promise(resolve => {
       server.close(() => resolve())
       server.closeAllConnections()

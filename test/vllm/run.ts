@@ -1,12 +1,27 @@
-// npm run test:vllm: one real vLLM for all suites that need one.
+// npm run test:vllm: all suites that need a real vLLM, with one start of it for each checkpoint.
 
-import t from 'tap'
-import { startRealEngine } from '../helpers/real-engine.ts'
+import t, { type Test } from 'tap'
+import { engineContract } from '../contract/engine-contract.ts'
+import { startRealEngine, type RealEngine, type RealEngineOptions } from '../helpers/real-engine.ts'
 import { forkSuite } from './fork-suite.ts'
+import { thinkingForkSuite } from './thinking-fork-suite.ts'
 
 t.setTimeout(0)
 
-const engine = await startRealEngine({ model: 'large' })
-t.teardown(() => engine.close())
+await withEngine({ model: 'large' }, async (t, engine) => {
+  await t.test('the contract', t => engineContract(t, engine))
+  await t.test('forks', t => forkSuite(t, engine))
+})
 
-await t.test('forks', t => forkSuite(t, engine))
+await withEngine({ model: 'think', extraArgs: ['--enable-scale-out'] }, async (t, engine) => {
+  await t.test('the contract', t => engineContract(t, { ...engine, thinks: true, scaleOut: true }))
+  await t.test('forks', t => thinkingForkSuite(t, engine))
+})
+
+async function withEngine(options: RealEngineOptions, suites: (t: Test, engine: RealEngine) => Promise<void>): Promise<void> {
+  await t.test(`vLLM with ${options.model}`, async t => {
+    const engine = await startRealEngine(options)
+    t.teardown(() => engine.close())
+    await suites(t, engine)
+  })
+}
