@@ -123,7 +123,7 @@ class SummaryRequest {
         summary: this.#read,
         tenant: tenants.of(headers),
         conversation,
-        knownSummariser: this.#agent !== null,
+        agent: this.#agent,
         byId: this.#byId,
       }, this.#facts, {
         credentials: tenants.credentials(rawHeaders),

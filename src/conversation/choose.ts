@@ -42,11 +42,13 @@ export function chooseEvidence(candidates: Candidates, search: Search): Choice {
   for (const evidence of candidates.live) {
     const sameId = conversation !== null && conversationOf(evidence, search.sources) === conversation
     // A native search spares reading every other conversation of the tenant.
-    if (search.shape === 'structured' && !sameId && (!sought || !evidence.body.includes(sought))) continue
+    const isRelated = sameId || (sought !== undefined && evidence.body.includes(sought))
+    if (search.shape === 'structured' && !isRelated) continue
     const request = evidenceRequest(evidence)
     const coverage = request ? coverageOf(request, search) : { covered: false as const, reason: 'unreadable_body' as const }
     if (request && coverage.covered) fits.push({ evidence, request, coverage })
-    else if (!coverage.covered) against.push({ reason: coverage.reason, sameId })
+    // That another conversation of the tenant does not fit is no reason.
+    else if (!coverage.covered && (isRelated || coverage.reason === 'mid_range')) against.push({ reason: coverage.reason, sameId })
   }
   if (fits.length > 0) return { fits: best(fits, search) }
   const reason = (against.find(({ sameId }) => sameId) ?? against[0])?.reason

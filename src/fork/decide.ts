@@ -7,6 +7,7 @@ import type { EvidenceStore } from '../conversation/store.ts'
 import type { Asker } from '../engine/engine.ts'
 import type { PlanFacts } from '../receipt/receipt.ts'
 import type { Reason } from '../receipt/reasons.ts'
+import type { Agent } from '../summary/agents.ts'
 import { isWholeJson, type ChatRequest } from '../wire/chat-request.ts'
 import { forkBody } from './build.ts'
 import { mainLine, partsById } from './by-id.ts'
@@ -18,7 +19,8 @@ export interface SummaryQuestion {
   readonly tenant: string
   /** Hash of its conversation id, or null. */
   readonly conversation: string | null
-  readonly knownSummariser: boolean
+  /** The agent's data file, where one knows the request. */
+  readonly agent: Agent | null
   readonly byId: boolean
 }
 
@@ -39,7 +41,7 @@ export async function decide(
   const candidates = await store.candidates(question.tenant)
   const found = question.byId
     ? questionById(evidenceById(candidates, question.conversation, sources), summary)
-    : questionByContent(chooseEvidence(candidates, { summary, conversation: question.conversation, knownSummariser: question.knownSummariser, sources }), summary)
+    : questionByContent(chooseEvidence(candidates, { summary, conversation: question.conversation, knownSummariser: question.agent !== null, shape: question.agent?.shape ?? null, sources }), summary)
   if ('reason' in found) return none(found.reason)
   const decided = await plan(planner, found, facts, asker)
   const { evidence, request } = found

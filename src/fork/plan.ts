@@ -10,7 +10,7 @@ import type { Asker, Engine } from '../engine/engine.ts'
 import type { Calibrated } from '../engine/calibration.ts'
 import type { PlanFacts } from '../receipt/receipt.ts'
 import type { Reason } from '../receipt/reasons.ts'
-import { directive } from '../summary/directive.ts'
+import { directive, directiveOf } from '../summary/directive.ts'
 import { asFollowing, forkBody, forkMessages, type ForkParts } from './build.ts'
 import { budgetOf, reusableTokens, type Budgets } from './budget.ts'
 import { completionBody, completionsCanServe, completionsPath } from './completion-body.ts'
@@ -63,7 +63,7 @@ export interface PlanQuestion {
 
 /** The parts of a fork of this fit, or null where its directive would hold more than text. */
 export function partsOf({ request, coverage }: Fit, summary: ChatRequest): ForkParts | null {
-  const message = directive(summary.body, coverage.foreignFront, coverage.instruction)
+  const message = coverage.text === null ? directive(summary.body, coverage.foreignFront, coverage.instruction) : directiveOf(coverage.text)
   return message && {
     evidence: request,
     summary,

@@ -12,6 +12,8 @@ const schema = z.strictObject({
   agent: z.string().min(1),
   /** Releases that it was checked with. */
   versions: z.array(z.string()).min(1),
+  /** How the history stands in the request: as messages, or as one text with labels. */
+  shape: z.enum(['structured', 'flattened']),
   traits: z.strictObject({
     /** Stands in the leading system text. */
     system: marker.optional(),

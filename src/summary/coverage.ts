@@ -16,6 +16,8 @@ export interface Covered {
   readonly instruction: Slice | null
   /** The summariser's own system messages, where they are not the conversation's. */
   readonly foreignFront: readonly Slice[]
+  /** Of a flattened request: its text without the head's part of the transcript; null for a structured one. */
+  readonly text: string | null
   /** The same system text, tools and all messages of the evidence, and one directive: it may be warm as it is (R12). */
   readonly looksWarm: boolean
   /** System text and tools are the conversation's: the request as it came may share a prefix too. */
@@ -56,6 +58,7 @@ export function structuredCoverage(evidence: ChatRequest, summary: ChatRequest, 
     following,
     instruction: instruction?.slice ?? null,
     foreignFront: foreignFront.map((message) => message.slice),
+    text: null,
     looksWarm: sameStart && run === turns && instruction !== null,
     sameStart,
   }

@@ -25,7 +25,15 @@ export function directive(body: Buffer, foreignFront: readonly Slice[], instruct
     if (texts === null) return null
     insides.push(...texts.filter((text) => text.length > 0))
   }
-  if (insides.length === 0) insides.push(escaped(checkpoint))
+  return framed(insides.length === 0 ? [escaped(checkpoint)] : insides)
+}
+
+/** The directive of a flattened request, whose text had to be taken apart. */
+export function directiveOf(text: string): Buffer {
+  return framed([escaped(text)])
+}
+
+function framed(insides: readonly Buffer[]): Buffer {
   const parts = [escaped(frame), ...insides].flatMap((part, i) => (i === 0 ? [part] : [blankLine, part]))
   return Buffer.concat([Buffer.from('{"role":"user","content":"'), ...parts, Buffer.from('"}')])
 }

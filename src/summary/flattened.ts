@@ -1,0 +1,53 @@
+// Which part of the evidence a flattened summary request asks to have summarised: the history is one text with labels.
+// What is aligned leaves the text, what is not stays in the directive: nothing of the agent's request is lost.
+
+import { textParts, type ChatRequest } from '../wire/chat-request.ts'
+import { sameBytes } from '../wire/json-slices.ts'
+import type { Coverage } from './coverage.ts'
+import { align, type Alignment } from './transcript.ts'
+import { endAtGroup } from './tool-groups.ts'
+
+/**
+ * @param knownSummariser an agent's data file knows the request: its own system text is then to be expected
+ */
+export function flattenedCoverage(evidence: ChatRequest, summary: ChatRequest, knownSummariser: boolean): Coverage {
+  const front = summary.messages.slice(0, summary.frontLength)
+  const turns = summary.messages.slice(summary.frontLength)
+  if ((summary.tools?.length ?? 0) > 0) return { covered: false, reason: 'prefix_changed' }
+  const foreign = front.filter((message) => !evidence.messages.slice(0, evidence.frontLength)
+    .some((own) => sameBytes(evidence.body, own.slice, summary.body, message.slice)))
+  if (foreign.length > 0 && !knownSummariser) return { covered: false, reason: 'prefix_changed' }
+  if (turns.some(({ role }) => role !== 'user')) return { covered: false, reason: 'coverage_unproven' }
+
+  const text = [...foreign, ...turns].flatMap(({ slice }) => textParts(summary.body, slice)).join('\n\n')
+  const alignment = align(text, evidence)
+  if (!alignment) return { covered: false, reason: startsLater(text, evidence) ? 'mid_range' : 'coverage_unproven' }
+  const headLength = endAtGroup(evidence.messages, evidence.frontLength + alignment.ends.length)
+  const headTurns = headLength - evidence.frontLength
+  if (headTurns <= 0) return { covered: false, reason: 'incomplete_tool_group' }
+  return {
+    covered: true,
+    headLength,
+    following: [],
+    instruction: null,
+    foreignFront: [],
+    text: withoutHead(text, alignment, headTurns),
+    looksWarm: false,
+    sameStart: false,
+  }
+}
+
+const mark = '[Here stood the beginning of the conversation. It is not repeated: it is the conversation above.]'
+
+/** The request's text with the head's part of the transcript replaced by a reference, and what only the transcript says quoted. */
+function withoutHead(text: string, { start, ends, extras }: Alignment, headTurns: number): string {
+  const notes = extras.filter(({ after }) => after < headTurns).map((extra) => extra.text.trim())
+  const quoted = notes.length === 0 ? '' : `\n[Between its messages stood also:]\n${notes.map((note) => `> ${note.replaceAll('\n', '\n> ')}`).join('\n')}`
+  return `${text.slice(0, start)}${mark}${quoted}${text.slice(ends[headTurns - 1])}`
+}
+
+/** Whether some later user turn of the evidence stands in the text, where its first does not. */
+function startsLater(text: string, evidence: ChatRequest): boolean {
+  return evidence.messages.slice(evidence.frontLength + 1).some(({ slice, role }) =>
+    (role === 'user' || role === 'tool') && textParts(evidence.body, slice).some((part) => part.trim().length > 40 && text.includes(part.trim().slice(0, 200))))
+}
