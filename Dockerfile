@@ -23,6 +23,7 @@ COPY config config
 
 # warmfork listens on loopback alone by default, which nothing outside a container can reach.
 # The admin port stays there: open it on purpose with `admin.host` where it is scraped.
+# Variables win over a configuration file, so the ports are always those that are exposed and checked here.
 ENV NODE_ENV=production \
     WARMFORK_HOST=0.0.0.0 \
     WARMFORK_PORT=8080 \
