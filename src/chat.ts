@@ -121,7 +121,7 @@ class SummaryRequest {
       this.#facts.conversation = conversation
       return await decide(planner, store, sources, {
         summary: this.#read,
-        tenant: tenants.of(headers),
+        tenant: tenants.of(rawHeaders),
         conversation,
         agent: this.#agent,
         byId: this.#byId,

@@ -41,7 +41,7 @@ export class Records {
   async #record(request: ClientRequest, { status, rawHeaders, reply, cleanEnd }: RecordedReply): Promise<void> {
     if (!endedWell(status, reply, cleanEnd)) return
     const { store, tenants, sources, keepReplies } = this.#options
-    const tenant = tenants.of(request.headers)
+    const tenant = tenants.of(request.rawHeaders)
     const conversation = conversationInHeaders(request.headers, sources)
     const { live } = await store.candidates(tenant)
     const grown = grownFrom(live, conversation, request.body)

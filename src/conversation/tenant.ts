@@ -1,7 +1,6 @@
 // Who sends a request: a keyed hash over all its credential headers, never the credentials (R14).
 
 import { createHmac, randomBytes } from 'node:crypto'
-import type { IncomingHttpHeaders } from 'node:http'
 
 /** Headers that carry a credential for vLLM or for the gateways in front of it. */
 const credentialHeaders = ['authorization', 'x-api-key', 'api-key'] as const
@@ -26,8 +25,11 @@ export class Tenants {
   }
 
   /** The tenant of a request. All requests without any credential are one tenant. */
-  of(headers: IncomingHttpHeaders): string {
-    return keyedHash('tenant', ...this.#headers.map((name) => String(headers[name] ?? '')))
+  of(rawHeaders: readonly string[]): string {
+    const credentials = this.credentials(rawHeaders)
+    // By name, repeats in the order sent: Node's joined headers would drop all but the first of some.
+    const named = this.#headers.map((name) => credentials.filter((_, i) => i % 2 === 1 && credentials[i - 1]!.toLowerCase() === name))
+    return keyedHash('tenant', ...named.flatMap((values) => [String(values.length), ...values]))
   }
 
   /** The credential headers of a request as sent: for our own questions to the engine on the tenant's behalf. */
