@@ -49,7 +49,7 @@ export class Records {
       id: randomBytes(9).toString('base64url'),
       tenant,
       conversation,
-      body: request.body,
+      body: owned(request.body),
       routing: routingHeaders(request.rawHeaders),
       sessionToken: givenSessionToken(rawHeaders),
       completedAt: Date.now(),
@@ -62,4 +62,12 @@ export class Records {
     await store.put(evidence, grown?.id)
     if (!grown) this.#options.onNewLine(evidence, request)
   }
+}
+
+/** A small body is a part of the buffer that it was read into, which would stay in memory with it, and uncounted. */
+function owned(body: Buffer): Buffer {
+  if (body.buffer.byteLength <= body.length + 1024) return body
+  const copy = Buffer.allocUnsafeSlow(body.length)
+  body.copy(copy)
+  return copy
 }
