@@ -7,6 +7,7 @@ import { badParameter, badRequest, errorObject, invalidField } from './errors.ts
 import { type GenerationContext, startGeneration } from './generation.ts'
 import { IncrementalText } from './incremental-text.ts'
 import type { Settings } from './options.ts'
+import { encode, type RenderedPrompt } from './prompt.ts'
 import type { Json, JsonObject } from './python-json.ts'
 import type { Reply } from './reply.ts'
 import { openEventStream } from './stream.ts'
@@ -16,14 +17,12 @@ import { continuousUsage, finalUsageChunk, type UsageNumbers, usageObject } from
 /** Where chat defaults to the rest of the window, completions default to this. */
 export const defaultCompletionTokens = 16
 
-export interface Prompt { readonly ids: readonly number[], readonly text: string | null }
-
 export interface CompletionJob {
   readonly id: string
   readonly model: string
   readonly fingerprint: string
   readonly options: GenerationOptions
-  readonly prompts: readonly (Prompt & { readonly limit: number })[]
+  readonly prompts: readonly (RenderedPrompt & { readonly limit: number })[]
   readonly reply: Reply
   readonly settings: Settings
 }
@@ -34,7 +33,7 @@ export function completionOptions(body: JsonObject): GenerationOptions {
 }
 
 /** A text, ids, or a list of either. */
-export function completionPrompts(body: JsonObject, tokenizer: Tokenizer): Prompt[] {
+export function completionPrompts(body: JsonObject, tokenizer: Tokenizer): RenderedPrompt[] {
   const prompt = body.get('prompt') ?? null
   if (prompt === null) {
     throw badParameter('Either prompt or prompt_embeds must be provided and non-empty.', 'prompt')
@@ -46,8 +45,8 @@ export function completionPrompts(body: JsonObject, tokenizer: Tokenizer): Promp
 }
 
 /** `add_special_tokens` is not read: Qwen3's tokenizer adds none. */
-function onePrompt(prompt: Json, tokenizer: Tokenizer): Prompt {
-  if (typeof prompt === 'string') return { ids: tokenizer.encode(prompt), text: prompt }
+function onePrompt(prompt: Json, tokenizer: Tokenizer): RenderedPrompt {
+  if (typeof prompt === 'string') return { ids: encode(tokenizer, prompt), text: prompt }
   const ids = idList(prompt)
   if (ids === null) throw invalidField('string_type', 'prompt', 'Input should be a valid string', quoted(prompt))
   const foreign = ids.find((id) => !tokenizer.has(id))

@@ -10,6 +10,7 @@ export interface FaultRequest {
   readonly body: Buffer
 }
 
+/** `rewrite`, `half` and `delay` touch whole answers; a running chat fails by its script instead (Reply.fail). */
 export type Fault =
   /** Another answer in place of the real one; JSON unless `contentType` says otherwise. */
   | { readonly kind: 'answer', readonly status: number, readonly body: string, readonly contentType?: string }

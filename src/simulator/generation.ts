@@ -32,8 +32,8 @@ export interface GenerationEvents {
   cut(): void
 }
 
-/** Prompt tokens of all runs that were found in the cache, as `usage` reports them: vLLM tells the first sequence's. */
 export interface GenerationRun {
+  /** Prompt tokens found in the cache, as `usage` reports them: of several sequences vLLM tells one's. */
   readonly cachedTokens: () => number
 }
 
@@ -41,6 +41,8 @@ export interface GenerationContext {
   readonly engine: Engine
   readonly tokenizer: Tokenizer
   readonly response: ServerResponse
+  /** Requests that ended well, by finish reason; counted here. */
+  readonly finished: Map<string, number>
 }
 
 /** Starts the sequences. They end by themselves, or with the client's connection. */
@@ -48,7 +50,7 @@ export function startGeneration(
   context: GenerationContext, sequences: readonly Sequence[], options: GenerationOptions, reply: Reply, thinks: boolean,
   events: GenerationEvents,
 ): GenerationRun {
-  const { engine, tokenizer, response } = context
+  const { engine, tokenizer, response, finished } = context
   const failure = reply.fail
   const failAt = failure === undefined ? Infinity : typeof failure.at === 'number' ? failure.at : 0
   let open = sequences.length
@@ -71,24 +73,25 @@ export function startGeneration(
     const generation = generate(reply, tokenizer, limit, options, thinks)
     const steps = generation.steps.slice(0, failAt)
     const fails = failAt < generation.steps.length || failure !== undefined
-    const run = engine.submit({
+    return engine.submit({
       // A failure before the first token still waits for the prefill: one step that is never told.
       prompt, steps: fails && steps.length === 0 ? [[tokenizer.endOfTurn]] : steps, salt: options.salt, readCache: options.readCache,
       hangs: fails && failure?.kind === 'hang',
-      onTokens(tokens, finished) {
+      onTokens(tokens, last) {
         if (fails && steps.length === 0) return fail()
-        const ends = finished && !fails
+        const ends = last && !fails
         events.tokens({
           index, tokens, finish: ends ? generation.finish : null, stopReason: ends ? generation.stopReason : null,
         })
-        if (finished && fails) return fail()
-        if (ends && --open === 0) {
+        if (last && fails) return fail()
+        if (!ends) return
+        finished.set(generation.finish, (finished.get(generation.finish) ?? 0) + 1)
+        if (--open === 0) {
           response.off('close', abort)
           events.end()
         }
       },
     })
-    return run
   })
   return { cachedTokens: () => runs[0]?.cachedTokens ?? 0 }
 }

@@ -39,7 +39,7 @@ export interface ReplyRequest {
   readonly body: any
   readonly headers: NodeJS.Dict<string | string[]>
   readonly promptTokens: number
-  /** The rendered prompt; empty for a token-id prompt. */
+  /** The rendered prompt, or the text of a token-id prompt; several are joined by a newline. */
   readonly prompt: string
   /** How many replies this simulator was asked for before, over all restarts. */
   readonly count: number

@@ -13,7 +13,7 @@ import type { GenerationContext } from './generation.ts'
 import { metricsAnswer } from './metrics.ts'
 import { modelsAnswer } from './models.ts'
 import { simulatorVersion } from './options.ts'
-import { chatPrompt } from './prompt.ts'
+import { chatPrompt, type RenderedPrompt } from './prompt.ts'
 import { JsonError, type JsonObject, parseJson } from './python-json.ts'
 import type { Reply, ReplyRequest } from './reply.ts'
 import type { SimulatedEngine } from './simulated-engine.ts'
@@ -75,7 +75,7 @@ async function dispatch(exchange: Exchange, method: string, path: string, fault:
     const answer = detail(405, 'Method Not Allowed')
     return { ...answer, headers: { ...answer.headers, allow: Object.keys(route).join(', ') } }
   }
-  // A route that streams takes no fault that changes its answer; one that replaces it is enough.
+  // A fault in place of the answer: the route is not run.
   if (fault !== undefined && fault.kind !== 'rewrite' && fault.kind !== 'half' && fault.kind !== 'delay') return empty
   try {
     return await handler(exchange)
@@ -132,7 +132,7 @@ async function chat(exchange: Exchange): Promise<Answer | null> {
   const options = chatOptions(body, engine.settings)
   const prompt = chatPrompt(engine.renderer, body, options)
   const limit = replyLimit(prompt.ids.length, options.maxTokens, Infinity, engine.settings.maxModelLen, prompt.text !== null)
-  const reply = await script(exchange, 'chat', prompt.ids.length, prompt.text ?? '')
+  const reply = await script(exchange, 'chat', [prompt])
   const refusal = beforeGenerating(response, reply, options.stream)
   if (refusal !== 'generate') return refusal
   const messages = body.get('messages')
@@ -158,8 +158,7 @@ async function completions(exchange: Exchange): Promise<Answer | null> {
     ...prompt,
     limit: replyLimit(prompt.ids.length, options.maxTokens, defaultCompletionTokens, engine.settings.maxModelLen, prompt.text !== null),
   }))
-  const tokens = prompts.reduce((sum, { ids }) => sum + ids.length, 0)
-  const reply = await script(exchange, 'completions', tokens, prompts.map(({ text }) => text ?? '').join('\n'))
+  const reply = await script(exchange, 'completions', prompts)
   const refusal = beforeGenerating(response, reply, options.stream)
   if (refusal !== 'generate') return refusal
   answerCompletion(generationContext(exchange), {
@@ -183,14 +182,15 @@ function render(exchange: Exchange): Answer {
   const { ids, text } = chatPrompt(engine.renderer, body, options)
   const limit = replyLimit(ids.length, options.maxTokens, Infinity, engine.settings.maxModelLen, text !== null)
   return jsonAnswer(200, {
-    request_id: `chatcmpl-${requestId(exchange, options.requestId)}`, token_ids: ids, features: null,
-    sampling_params: { max_tokens: limit }, model: options.model ?? engine.settings.models[0], stream: options.stream,
-    stream_options: null, cache_salt: options.salt, priority: 0, kv_transfer_params: null,
+    request_id: `chatcmpl-${requestId(exchange, options.requestId)}`, token_ids: ids, token_offsets: null, features: null,
+    content_parts: null, sampling_params: { max_tokens: limit }, model: options.model ?? engine.settings.models[0],
+    return_token_ids: null, output_mode: 'tokens', stream: options.stream, stream_options: null, cache_salt: options.salt,
+    priority: 0, kv_transfer_params: null, ec_transfer_params: null,
   })
 }
 
 function generationContext({ engine, response }: Exchange): GenerationContext {
-  return { engine: engine.core, tokenizer: engine.renderer.tokenizer, response }
+  return { engine: engine.core, tokenizer: engine.renderer.tokenizer, response, finished: engine.finished }
 }
 
 /** The header wins over the body, and without either vLLM makes one up. */
@@ -199,11 +199,15 @@ function requestId({ request }: Exchange, ofBody: string | null): string {
   return (typeof header === 'string' ? header : null) ?? ofBody ?? randomUUID().replaceAll('-', '').slice(0, 16)
 }
 
-async function script(exchange: Exchange, endpoint: ReplyRequest['endpoint'], promptTokens: number, prompt: string): Promise<Reply> {
+async function script(exchange: Exchange, endpoint: ReplyRequest['endpoint'], prompts: readonly RenderedPrompt[]): Promise<Reply> {
   const { engine, request, raw } = exchange
-  const count = engine.replies++
   return await engine.settings.reply({
-    endpoint, body: JSON.parse(new TextDecoder().decode(raw)), headers: request.headers, promptTokens, prompt, count,
+    endpoint,
+    body: JSON.parse(new TextDecoder().decode(raw)),
+    headers: request.headers,
+    promptTokens: prompts.reduce((sum, { ids }) => sum + ids.length, 0),
+    prompt: prompts.map(({ ids, text }) => text ?? engine.renderer.tokenizer.decode(ids)).join('\n'),
+    count: engine.replies++,
   })
 }
 

@@ -56,6 +56,8 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
       void handleRequest(engine, request, response, body)
     })
   })
+  // A client that ends its side counts as gone, as under uvicorn, also while it would still read.
+  server.on('connection', (socket) => socket.once('end', () => socket.destroy()))
   await listen(server, options.port ?? 0)
   const { port } = server.address() as AddressInfo
 

@@ -1,9 +1,9 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { type Fault, startSimulator, type Simulator } from '../../src/simulator/simulator.ts'
 import { chat, question, say } from './client.ts'
 
-async function start(t: import('tap').Test, path: string, fault: Fault): Promise<Simulator> {
+async function start(t: Test, path: string, fault: Fault): Promise<Simulator> {
   const simulator = await startSimulator({ fault: (request) => request.path === path ? fault : undefined })
   t.teardown(() => simulator.close())
   return simulator

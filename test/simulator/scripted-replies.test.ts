@@ -164,6 +164,6 @@ t.test('the script is told what was asked', async (t) => {
   await say(simulator, '/v1/chat/completions', { messages: question }, { 'x-mark': 'a' })
   await say(simulator, '/v1/completions', { prompt: [5, 6] })
   t.strictSame(seen, [
-    ['chat', question, 9, '<|im_start|>user\nq<|im_end|>\n<|im_start|>assistant\n', 0, 'a'], ['completions', [5, 6], 2, '', 1, undefined],
+    ['chat', question, 9, '<|im_start|>user\nq<|im_end|>\n<|im_start|>assistant\n', 0, 'a'], ['completions', [5, 6], 2, `&'`, 1, undefined],
   ])
 })

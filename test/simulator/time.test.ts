@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import t from 'tap'
 import { request } from 'undici'
 import { startSimulator } from '../../src/simulator/simulator.ts'
@@ -84,6 +85,18 @@ t.test('a client that goes stops its generation, also before the first event', a
       t.match((await say(simulator, '/metrics')).text, /num_requests_running\{[^}]*\} 0\.0/)
     }
   }
+})
+
+t.test('a client that ends its side of the connection counts as gone', async (t) => {
+  const simulator = await startSimulator({ decodeSecondsPerToken: 0.05 })
+  t.teardown(() => simulator.close())
+  const socket = connect(simulator.port, '127.0.0.1')
+  const body = JSON.stringify({ messages: question, stream: true, ignore_eos: true, max_tokens: 1_000 })
+  socket.end(`POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+  socket.on('error', () => undefined).resume()
+  await new Promise((resolve) => socket.once('close', resolve))
+  await new Promise((resolve) => setTimeout(resolve, 60))
+  t.equal(simulator.running, 0)
 })
 
 t.test('an aborted prefill leaves its finished chunks in the cache', async (t) => {
