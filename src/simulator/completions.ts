@@ -54,6 +54,12 @@ function onePrompt(prompt: Json, tokenizer: Tokenizer): RenderedPrompt {
   return { ids, text: null }
 }
 
+/** No parser runs here, but a thinking model thinks all the same, unless the prompt has closed its thinking already. */
+function thinks({ tokenizer }: GenerationContext, { settings, prompts }: CompletionJob): boolean {
+  const end = tokenizer.decode(prompts[0]?.ids.slice(-2) ?? [])
+  return settings.reasoningParser && end !== '</think>\n\n'
+}
+
 export function answerCompletion(context: GenerationContext, job: CompletionJob): void {
   const { options, prompts } = job
   const sequences = prompts.flatMap(({ ids, limit }) => Array.from({ length: options.choices }, () => ({ prompt: ids, limit })))
@@ -71,7 +77,7 @@ export function answerCompletion(context: GenerationContext, job: CompletionJob)
   const shownPrompt = (prompt: readonly number[]): readonly number[] | null => options.returnTokenIds ? prompt : null
   const stream = options.stream ? openEventStream(context.response) : null
 
-  const run = startGeneration(context, sequences, options, job.reply, false, {
+  const run = startGeneration(context, sequences, options, job.reply, thinks(context, job), {
     tokens({ index, tokens, finish, stopReason }) {
       const reply = replies[index]!
       const text = reply.decoder.push(tokens, finish !== null)

@@ -57,6 +57,13 @@ t.test('reasoning is split off with the parser, and stays in the text without it
   t.equal(raw.text, '<think>\nHm.\n</think>\n\nWell.')
 })
 
+t.test('a thinking model thinks on completions too, unless the prompt closed its thinking', async (t) => {
+  const simulator = await start(t, { content: 'Well.' }, { reasoningParser: true })
+  const text = async (prompt: string): Promise<string> => (await say(simulator, '/v1/completions', { prompt, max_tokens: 99 })).json.choices[0].text
+  t.equal(await text('<|im_start|>assistant\n'), '<think>\n\n</think>\n\nWell.')
+  t.equal(await text('<|im_start|>assistant\n<think>\n\n</think>\n\n'), 'Well.')
+})
+
 t.test('a think block that stays open', async (t) => {
   const simulator = await start(t, { text: '<think>\nHm, and then' }, { reasoningParser: true })
   const { message, finish_reason: finish } = (await chat(simulator)).json.choices[0]
