@@ -4,7 +4,7 @@
 import { bytesOf, sameBytes, type Slice } from '../wire/json-slices.ts'
 import { isFront, type ChatRequest, type Message } from '../wire/chat-request.ts'
 import type { Reason } from '../receipt/reasons.ts'
-import { endAtGroup, openGroup } from './tool-groups.ts'
+import { endAtGroup, hasOpenGroup } from './tool-groups.ts'
 
 export interface Covered {
   readonly covered: true
@@ -41,7 +41,7 @@ export function structuredCoverage(evidence: ChatRequest, summary: ChatRequest, 
   const run = sharedLead(evidence, evidence.frontLength, evidence.messages.length, summary, summary.frontLength, summary.messages.length)
   if (run === 0) return { covered: false, reason: startsLater(evidence, summary) ? 'mid_range' : 'coverage_unproven' }
 
-  const headLength = endAtGroup(evidence.messages, evidence.frontLength + run)
+  const headLength = endAtGroup(evidence.messages, evidence.frontLength + run, summary.messages[summary.frontLength + run])
   const headTurns = headLength - evidence.frontLength
   if (headTurns <= 0) return { covered: false, reason: 'incomplete_tool_group' }
 
@@ -49,7 +49,7 @@ export function structuredCoverage(evidence: ChatRequest, summary: ChatRequest, 
   const last = rest.at(-1)
   const instruction = last && rest.length > run - headTurns && (last.role === 'user' || isFront(last.role)) ? last : null
   const following = instruction ? rest.slice(0, -1) : rest
-  if (openGroup([...evidence.messages.slice(0, headLength), ...following]) >= 0) return { covered: false, reason: 'incomplete_tool_group' }
+  if (hasOpenGroup(following)) return { covered: false, reason: 'incomplete_tool_group' }
 
   const sameStart = foreignFront.length === 0 && sharedFront === evidence.frontLength && tools === 'same'
   return {

@@ -1,7 +1,7 @@
 // What a chat request is: main, side or summary. Explicit beats inferred; a wrong fork is worse than a missed one.
 
 import type { IncomingHttpHeaders } from 'node:http'
-import { readText, type ChatRequest } from '../wire/chat-request.ts'
+import { isFront, readText, type ChatRequest } from '../wire/chat-request.ts'
 import { stringAtPath } from '../conversation/conversation-id.ts'
 import type { Agent } from './agents.ts'
 
@@ -63,7 +63,12 @@ function fits(agent: Agent, request: ChatRequest): boolean {
   const trailing = request.messages.at(-1)
   return toolsFit(tools, request) &&
     (system === undefined || front.some((message) => readText(request.body, message.slice).includes(system))) &&
-    (last === undefined || (trailing !== undefined && readText(request.body, trailing.slice).includes(last)))
+    (last === undefined || (trailing !== undefined && isInstruction(trailing.role) && readText(request.body, trailing.slice).includes(last)))
+}
+
+/** A tool's output or an assistant's text that quotes a marker asks for nothing. */
+function isInstruction(role: string): boolean {
+  return role === 'user' || isFront(role)
 }
 
 function toolsFit(trait: Agent['traits']['tools'], request: ChatRequest): boolean {

@@ -20,24 +20,38 @@ export const thinkingFamilies: readonly ThinkingFamily[] = [
 ]
 
 /**
- * Takes a leading thinking block out of a reply's text. A closing mark alone ends thinking that the generation prompt opened.
- * @returns the text outside thinking, and whether the block is still open at the end
+ * Takes leading thinking blocks out of a reply's text. A closing mark alone ends thinking that the generation prompt opened.
+ * @param wasParsed a parser took thinking out already: the text can only quote a closing mark then
+ * @returns the text outside thinking, and whether a block is still open at the end
  */
-export function splitThinking(text: string): { visible: string, open: boolean } {
-  const lead = text.trimStart()
-  const opened = thinkingFamilies.find(({ open }) => lead.startsWith(open))
-  if (opened) {
-    const end = text.indexOf(opened.close)
-    return end < 0 ? { visible: '', open: true } : { visible: text.slice(end + opened.close.length), open: false }
+export function splitThinking(text: string, wasParsed = false): { visible: string, open: boolean } {
+  const first = withoutBlocks(text)
+  if (wasParsed || first.open || first.visible !== text) return first
+  // Thinking that ended may go on in a block of its own.
+  return withoutBlocks(behindClosingMark(text))
+}
+
+function withoutBlocks(text: string): { visible: string, open: boolean } {
+  let from = 0
+  for (;;) {
+    const at = from + (/^\s*/.exec(text.slice(from, from + 4096))?.[0].length ?? 0)
+    const opened = thinkingFamilies.find(({ open }) => text.startsWith(open, at))
+    if (!opened) return { visible: from === 0 ? text : text.slice(from), open: false }
+    const end = text.indexOf(opened.close, at + opened.open.length)
+    if (end < 0) return { visible: '', open: true }
+    from = end + opened.close.length
   }
+}
+
+function behindClosingMark(text: string): string {
   // The text may quote the marks later on: only a closing mark without its opening one ends thinking.
   for (const { open, close } of thinkingFamilies) {
     const end = text.indexOf(close)
     if (end < 0) continue
     const start = text.indexOf(open)
-    if (start < 0 || start > end) return { visible: text.slice(end + close.length), open: false }
+    if (start < 0 || start > end) return text.slice(end + close.length)
   }
-  return { visible: text, open: false }
+  return text
 }
 
 /** The family whose marks open this thinking in a rendered prompt; null for none that is known. */

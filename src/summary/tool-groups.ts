@@ -17,16 +17,23 @@ export function openGroup(messages: readonly Message[]): number {
   return answered ? -1 : caller
 }
 
+/** Whether any tool group that begins in these messages lacks an answer. */
+export function hasOpenGroup(messages: readonly Message[]): boolean {
+  const callers = messages.flatMap((message, i) => (message.callIds.length > 0 ? [i] : []))
+  return callers.some((caller, i) => openGroup(messages.slice(caller, callers[i + 1])) >= 0)
+}
+
 /**
  * The longest leading part of a run that ends at a complete tool group.
  * @param messages all messages of the evidence
  * @param length how many of them the run has
+ * @param next the message that follows the run in the summary request, if one does
  */
-export function endAtGroup(messages: readonly Message[], length: number): number {
+export function endAtGroup(messages: readonly Message[], length: number, next?: Message): number {
   const run = messages.slice(0, length)
   const open = openGroup(run)
   if (open >= 0) return open
-  // The evidence may answer a call more than once: its group goes on behind the run.
-  if (messages[length]?.role === 'tool') return Math.max(0, run.findLastIndex((message) => message.callIds.length > 0))
+  // A call may be answered more than once: its group goes on behind the run.
+  if (messages[length]?.role === 'tool' || next?.role === 'tool') return Math.max(0, run.findLastIndex((message) => message.callIds.length > 0))
   return length
 }

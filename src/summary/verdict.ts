@@ -29,7 +29,7 @@ export type Verdict = { readonly valid: true } | { readonly valid: false, readon
 export function judge(reply: ReplyState, toolNames: readonly string[], closingTag?: string, rawText = false): Verdict {
   if (reply.error) return invalid('summary_engine_error')
   if (reply.toolCalls || reply.finish === 'tool_calls') return invalid('summary_tool_call')
-  const { visible, open } = splitThinking(reply.content)
+  const { visible, open } = splitThinking(reply.content, reply.thinking !== '')
   if (reply.finish === 'length') return invalid('summary_truncated')
   if (reply.finish !== 'stop') return invalid('summary_incomplete')
   if (open) return invalid('summary_thinking_open')
