@@ -33,14 +33,26 @@ export function skipSpace(bytes: Buffer, at: number): number {
   }
 }
 
+/** So many bytes of a string are looked at one by one before a native search, which has its price, in bytes. */
+const nearBytes = 16
+
 /** End of the string whose opening quote stands at `at`, or -1. */
 function stringEnd(bytes: Buffer, at: number): number {
-  for (let i = at + 1; i < bytes.length; i++) {
-    const byte = bytes[i]
-    if (byte === quote) return i + 1
-    if (byte === backslash) i++
+  let i = at + 1
+  for (;;) {
+    for (const near = Math.min(i + nearBytes, bytes.length); i < near; i++) {
+      const byte = bytes[i]
+      if (byte === quote) return i + 1
+      if (byte === backslash) i++
+    }
+    const next = i < bytes.length ? bytes.indexOf(quote, i) : -1
+    if (next < 0) return -1
+    let before = next
+    while (before > i && bytes[before - 1] === backslash) before--
+    // An even number of backslashes escapes itself, an odd one the quote.
+    if ((next - before) % 2 === 0) return next + 1
+    i = next + 1
   }
-  return -1
 }
 
 /** End of the value that starts at `at`, or -1. */

@@ -13,27 +13,26 @@ export function readTokenIds(answer: Buffer, key: '"tokens":[' | '"token_ids":['
   if (end < 0) return null
   // An id takes at least one digit and a comma.
   const ids = new Uint32Array((end - start + 2) >> 1)
+  if (start === end) return new Uint32Array(0)
   let count = 0
-  let value = -1
-  let isClosed = false
-  for (let i = start; i <= end; i++) {
-    const byte = answer[i]!
-    if (byte >= 0x30 && byte <= 0x39) {
-      if (isClosed) return null
-      value = (value < 0 ? 0 : value * 10) + byte - 0x30
-      if (value > 0xffffffff) return null
-    } else if (byte === 0x2c || byte === 0x5d) {
-      if (value < 0) return end === start ? new Uint32Array(0) : null
-      ids[count++] = value
-      value = -1
-      isClosed = false
-    } else if (byte === 0x20) {
-      isClosed = value >= 0
-    } else {
-      return null
-    }
+  for (let i = start; ; i++) {
+    while (answer[i] === space) i++
+    const first = i
+    let value = 0
+    for (let digit = digitAt(answer, i); digit >= 0 && digit <= 9; digit = digitAt(answer, ++i)) value = value * 10 + digit
+    if (i === first || value > 0xffffffff) return null
+    ids[count++] = value
+    while (answer[i] === space) i++
+    if (i === end) return ids.slice(0, count)
+    if (answer[i] !== comma) return null
   }
-  return ids.slice(0, count)
+}
+
+const space = 0x20
+const comma = 0x2c
+
+function digitAt(bytes: Buffer, at: number): number {
+  return bytes[at]! - 0x30
 }
 
 /**
