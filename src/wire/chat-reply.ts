@@ -69,12 +69,7 @@ export function addEvent(state: ReplyState, event: SseEvent): boolean {
 
 /** Adds what a whole reply, or one chunk of a stream, says. @returns whether it says something */
 export function addReply(state: ReplyState, json: Buffer): boolean {
-  let reply: WireReply | null
-  try {
-    reply = JSON.parse(json.toString('utf8')) as WireReply | null
-  } catch {
-    return false
-  }
+  const reply = parsed(withoutPromptIds(json)) ?? parsed(json)
   if (reply === null || typeof reply !== 'object') return false
   if (reply.error !== undefined && reply.error !== null) {
     state.error = true
@@ -96,6 +91,23 @@ export function addReply(state: ReplyState, json: Buffer): boolean {
     }
   }
   return says
+}
+
+function parsed(json: Buffer): WireReply | null {
+  try {
+    return JSON.parse(json.toString('utf8')) as WireReply | null
+  } catch {
+    return null
+  }
+}
+
+const promptIds = '"prompt_token_ids":['
+
+/** Leaves out the ids of a long prompt, which are read from their bytes: as boxed numbers they cost more than all the rest. */
+function withoutPromptIds(json: Buffer): Buffer {
+  const at = json.indexOf(promptIds)
+  const end = at < 0 ? -1 : json.indexOf(']', at)
+  return end < 0 ? json : Buffer.concat([json.subarray(0, at + promptIds.length), json.subarray(end)])
 }
 
 function addMessage(state: ReplyState, message: WireMessage): boolean {

@@ -19,18 +19,27 @@ interface DataLine {
 
 export class SseSplitter {
   #pending: Buffer = Buffer.alloc(0)
+  /** What came behind #pending without a line end: put together once, however many chunks a long line takes. */
+  #held: Buffer[] = []
   /** Where in #pending the line starts whose end was not found yet. */
   #lineStart = 0
   /** Up to where #pending was searched for it. */
   #searched = 0
   /** The last line ended with CR: an LF that follows belongs to that end. */
   #endedWithCr = false
+  /** A CR came at all; vLLM writes none, and LF alone is found by native searches. */
+  #hasCr = false
   #data: DataLine[] = []
   #first = true
 
   /** @returns the events that this chunk completed */
   push(chunk: Buffer): SseEvent[] {
-    this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk])
+    this.#hasCr ||= chunk.includes(cr)
+    if (this.#pending.length > 0 && !this.#hasCr && !chunk.includes(lf)) {
+      this.#held.push(chunk)
+      return []
+    }
+    this.#join(chunk)
     const events: SseEvent[] = []
     for (;;) {
       if (this.#endedWithCr && this.#searched < this.#pending.length) {
@@ -51,10 +60,22 @@ export class SseSplitter {
 
   /** @returns the bytes behind the last complete event, once the stream has ended */
   rest(): Buffer {
+    this.#join()
     return this.#pending
   }
 
+  #join(...chunks: Buffer[]): void {
+    const parts = [this.#pending, ...this.#held, ...chunks].filter((part) => part.length > 0)
+    this.#pending = parts.length === 1 ? parts[0]! : Buffer.concat(parts)
+    this.#held = []
+  }
+
   #lineEnd(): number {
+    if (!this.#hasCr) {
+      const at = this.#pending.indexOf(lf, this.#searched)
+      this.#searched = at < 0 ? this.#pending.length : at
+      return at
+    }
     while (this.#searched < this.#pending.length) {
       const byte = this.#pending[this.#searched]
       if (byte === lf || byte === cr) return this.#searched
