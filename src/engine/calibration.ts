@@ -37,7 +37,8 @@ export type Asking = (target: string, body: Buffer) => Promise<Answer | null>
 export function shapeOf(request: ChatRequest): string {
   const hash = createHash('sha256')
   for (const { key, whole } of request.members) {
-    if (roleOf(key) === 'prompt') hash.update(bytesOf(request.body, whole))
+    // A salt of one's own per user parts caches, not renderings.
+    if (roleOf(key) === 'prompt' && key !== 'cache_salt') hash.update(bytesOf(request.body, whole))
   }
   return [stringOption(request, 'model') ?? '', ...traitsOf(request), hash.digest('base64url')].join(' ')
 }

@@ -127,7 +127,7 @@ export class Engine {
     const text = 'ids' in rendered ? await this.text(stringOption(request, 'model') ?? '', rendered.ids, asker) : null
     if (text === null) return null
     const family = familyIn(text, sampleThought)
-    this.#families.set(shape, family)
+    keep(this.#families, shape, family)
     return family
   }
 
@@ -137,7 +137,7 @@ export class Engine {
     if (known !== undefined) return known
     const answer = await this.#ask('GET', '/v1/models', asker)
     const window = answer?.status === 200 ? readModelWindow(answer.body, model) : null
-    if (window !== null) this.#windows.set(model, window)
+    if (window !== null) keep(this.#windows, model, window)
     return window
   }
 
@@ -147,14 +147,14 @@ export class Engine {
     const known = this.#headers.get(key)
     if (known) return known
     const header = await measureRoleHeader(request, previous, role, (prompt) => this.render(prompt, calibration, true, null, asker))
-    if (header) this.#headers.set(key, header)
+    if (header) keep(this.#headers, key, header)
     return header
   }
 
   #calibrate(shape: string, request: ChatRequest, credentials: readonly string[]): Promise<Calibration> {
     const asker = { credentials, signal: AbortSignal.timeout(this.#calibrationTimeoutMs) }
     const calibration = calibrate(request, (target, body) => this.#ask('POST', target, asker, body))
-    this.#calibrations.set(shape, calibration)
+    keep(this.#calibrations, shape, calibration)
     void calibration.then((result) => {
       if (this.#calibrations.get(shape) !== calibration) return
       if (result.state === 'unanswered') this.#calibrations.delete(shape)
@@ -176,6 +176,14 @@ export class Engine {
   #ask(method: 'GET' | 'POST', target: string, asker: Asker, body?: Buffer): Promise<Answer | null> {
     return ask(this.#upstream, { method, target, credentials: asker.credentials, ...(body ? { body } : {}) }, asker.signal)
   }
+}
+
+/** Shapes that are remembered: clients choose options, so there may be any number. */
+const maxKept = 256
+
+function keep<T>(map: Map<string, T>, key: string, value: T): void {
+  map.set(key, value)
+  if (map.size > maxKept) map.delete(map.keys().next().value!)
 }
 
 function readWindow(answer: Buffer): number | null {
