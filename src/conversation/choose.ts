@@ -5,7 +5,7 @@ import { stringOption, type ChatRequest } from '../wire/chat-request.ts'
 import { structuredCoverage, type Coverage, type Covered } from '../summary/coverage.ts'
 import { flattenedCoverage } from '../summary/flattened.ts'
 import type { Reason } from '../receipt/reasons.ts'
-import { conversationInBody, type ConversationIdSources } from './conversation-id.ts'
+import { conversationInBody, idInBody, type ConversationIdSources } from './conversation-id.ts'
 import { opening } from './content.ts'
 import { evidenceRequest, type Evidence } from './evidence.ts'
 import type { Candidates } from './store.ts'
@@ -34,13 +34,14 @@ export interface Search {
 
 /** @param candidates the tenant's lines, most recently used first */
 export function chooseEvidence(candidates: Candidates, search: Search): Choice {
-  const { summary, conversation } = search
+  const { summary } = search
   const turn = summary.messages[summary.frontLength]
   const sought = turn && bytesOf(summary.body, turn.slice)
+  const isSame = sameConversation(search)
   const fits: Fit[] = []
   const against: { reason: Reason, sameId: boolean }[] = []
   for (const evidence of candidates.live) {
-    const sameId = conversation !== null && conversationOf(evidence, search.sources) === conversation
+    const sameId = isSame(evidence)
     // A native search spares reading every other conversation of the tenant.
     const isRelated = sameId || (sought !== undefined && evidence.body.includes(sought))
     if (search.shape === 'structured' && !isRelated) continue
@@ -75,11 +76,20 @@ export function conversationOf(evidence: Evidence, sources: ConversationIdSource
   return request && conversationInBody(request, sources)
 }
 
+/** Whether evidence has the search's conversation id. One in a body is searched natively before anything is read. */
+function sameConversation({ summary, conversation, sources }: Search): (evidence: Evidence) => boolean {
+  if (conversation === null) return () => false
+  const written = idInBody(summary, sources)
+  return (evidence) => evidence.conversation === conversation ||
+    (evidence.conversation === null && written !== null && evidence.body.includes(written) && conversationOf(evidence, sources) === conversation)
+}
+
 /** Narrowed by id and model where that leaves any; then the longest head, then the same system text and tools. */
 function best(fits: readonly Fit[], search: Search): readonly [Fit, ...Fit[]] {
   const model = stringOption(search.summary, 'model')
   const { conversation } = search
-  const inConversation = conversation === null ? fits : narrowed(fits, ({ evidence }) => conversationOf(evidence, search.sources) === conversation)
+  const inConversation = conversation === null ? fits
+    : narrowed(fits, ({ evidence, request }) => (evidence.conversation ?? conversationInBody(request, search.sources)) === conversation)
   const ofModel = narrowed(inConversation, ({ request }) => stringOption(request, 'model') === model)
   const rank = ({ request, coverage }: Fit): number => 2 * (coverage.headLength - request.frontLength) + (coverage.sameStart ? 1 : 0)
   const top = Math.max(...ofModel.map(rank))

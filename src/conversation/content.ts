@@ -1,7 +1,7 @@
 // Whether two requests belong to the same line, by their bytes. Ids alone never decide that.
 
 import { createHash } from 'node:crypto'
-import { bytesOf } from '../wire/json-slices.ts'
+import { bytesOf, skipSpace } from '../wire/json-slices.ts'
 import type { ChatRequest } from '../wire/chat-request.ts'
 
 /** Hash of the first message behind the system text: what a conversation is called when it has no id. */
@@ -25,14 +25,9 @@ export function extendsLine(recorded: Buffer, body: Buffer): boolean {
   const at = body.indexOf(messagesKey)
   if (from < 0 || at < 0) return false
   const shared = sharedBytes(recorded, from, body, at)
-  const next = skipBackToMark(recorded, from + shared)
+  // White space in front of the bracket does not count.
+  const next = recorded[skipSpace(recorded, from + shared)]
   return from + shared === recorded.length || (next === closeBracket && body[at + shared] === comma)
-}
-
-/** The byte at which the recorded body departs; white space in front of a bracket does not count. */
-function skipBackToMark(bytes: Buffer, at: number): number | undefined {
-  while (bytes[at] === 0x20 || bytes[at] === 0x0a) at++
-  return bytes[at]
 }
 
 /** Number of bytes that two buffers share from two positions on. */

@@ -1,7 +1,7 @@
 // The conversation id that a client gave, as a keyed hash. An id only narrows the search for evidence (DESIGN, Conversation).
 
 import type { IncomingHttpHeaders } from 'node:http'
-import { stringAt, membersOf, memberNamed } from '../wire/json-slices.ts'
+import { bytesOf, stringAt, membersOf, memberNamed, type Slice } from '../wire/json-slices.ts'
 import type { ChatRequest } from '../wire/chat-request.ts'
 import { keyedHash } from './tenant.ts'
 
@@ -26,20 +26,36 @@ export function conversationInHeaders(headers: IncomingHttpHeaders, sources: Con
 
 /** @returns the hash of the id in the body's fields, or null */
 export function conversationInBody(request: ChatRequest, sources: ConversationIdSources): string | null {
+  const id = fieldWithId(request, sources)
+  return id && keyedHash('conversation', stringAt(request.body, id)!)
+}
+
+/** The id in the body's fields with its quotes, as it is written there, or null. */
+export function idInBody(request: ChatRequest, sources: ConversationIdSources): Buffer | null {
+  const id = fieldWithId(request, sources)
+  return id && bytesOf(request.body, id)
+}
+
+function fieldWithId(request: ChatRequest, sources: ConversationIdSources): Slice | null {
   for (const field of sources.bodyFields) {
-    const value = stringAtPath(request, field.split('.'))
-    if (value !== null && value !== '') return keyedHash('conversation', value)
+    const value = valueAtPath(request, field.split('.'))
+    if (value && (stringAt(request.body, value) ?? '') !== '') return value
   }
   return null
 }
 
 /** The string at a path of keys in a request's body, or null. */
 export function stringAtPath(request: ChatRequest, path: readonly string[]): string | null {
-  let members = request.members
+  const value = valueAtPath(request, path)
+  return value && stringAt(request.body, value)
+}
+
+function valueAtPath(request: ChatRequest, path: readonly string[]): Slice | null {
+  let { members } = request
   for (const [depth, key] of path.entries()) {
     const member = memberNamed(members, key)
     if (!member) return null
-    if (depth === path.length - 1) return stringAt(request.body, member.value)
+    if (depth === path.length - 1) return member.value
     members = membersOf(request.body, member.value.start) ?? []
   }
   return null

@@ -39,7 +39,7 @@ export interface Evidence {
 export function evidenceBytes(evidence: Evidence): number {
   const overhead = 1024
   return evidence.body.byteLength + (evidence.ids?.prompt.byteLength ?? 0) + 2 * (evidence.replyText?.length ?? 0) +
-    evidence.routing.reduce((sum, text) => sum + 2 * text.length, 0) + overhead
+    [...evidence.routing, ...evidence.sessionToken].reduce((sum, text) => sum + 2 * text.length, 0) + overhead
 }
 
 /** Whether a reply makes its request evidence (R1). @param cleanEnd the body ended cleanly, or the client left after the end mark */
@@ -48,17 +48,22 @@ export function endedWell(status: number, reply: ReplyState, cleanEnd: boolean):
     (reply.finish === 'stop' || reply.finish === 'tool_calls')
 }
 
-/** Reads an evidence's body once and remembers it as long as the body lives. */
+/** Reads an evidence's body, and remembers the last few: read, a body of many small messages takes ten times its bytes. */
 export function evidenceRequest(evidence: Evidence): ChatRequest | null {
   let request = readRequests.get(evidence.body)
   if (request === undefined) {
     request = readChatRequest(evidence.body)
     readRequests.set(evidence.body, request)
+    remembered.push(new WeakRef(evidence.body))
+    const oldest = remembered.length > maxRemembered ? remembered.shift()?.deref() : undefined
+    if (oldest) readRequests.delete(oldest)
   }
   return request
 }
 
+const maxRemembered = 16
 const readRequests = new WeakMap<Buffer, ChatRequest | null>()
+const remembered: WeakRef<Buffer>[] = []
 
 /** The usage that a reply reported, or null. */
 export type { Usage }

@@ -28,6 +28,8 @@ export class ReplyRecorder implements ReplyObserver {
   #isStream = false
   #readable = true
   readonly #chunks: Buffer[] = []
+  /** Index of the first chunk that is kept. */
+  #first = 0
   #kept = 0
   #total = 0
 
@@ -54,7 +56,15 @@ export class ReplyRecorder implements ReplyObserver {
     this.#chunks.push(chunk)
     this.#kept += chunk.length
     this.#total += chunk.length
-    while (this.#kept - this.#chunks[0]!.length >= this.#keep) this.#kept -= this.#chunks.shift()!.length
+    while (this.#kept - this.#chunks[this.#first]!.length >= this.#keep) {
+      this.#kept -= this.#chunks[this.#first]!.length
+      this.#chunks[this.#first++] = nothing
+    }
+    // Taken out one by one, each would move all the others.
+    if (this.#first > 1024 && this.#first * 2 > this.#chunks.length) {
+      this.#chunks.splice(0, this.#first)
+      this.#first = 0
+    }
   }
 
   end(how: ReplyEnd): void {
@@ -67,6 +77,8 @@ export class ReplyRecorder implements ReplyObserver {
     this.#done({ status: this.#status, rawHeaders: this.#rawHeaders, reply, cleanEnd })
   }
 }
+
+const nothing = Buffer.alloc(0)
 
 function readWhole(body: Buffer, isWhole: boolean): ReplyState {
   const reply = emptyReply()

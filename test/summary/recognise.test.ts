@@ -6,10 +6,10 @@ import { answer, assistant, bytes, calls, system, tool, user } from '../helpers/
 
 /** Read from files as a user writes them. */
 const agents = loadAgents(t.testdir({
-  '1-both.yaml': 'agent: both\nversions: ["1"]\ntraits:\n  system: condense a talk\n  last: write "it" down now\n  tools: absent\n',
-  '2-warm.yaml': 'agent: warm\nversions: ["1"]\ntraits:\n  last: write <it> down now\n  tools: present\n',
-  '3-front.yaml': 'agent: front\nversions: ["1"]\ntraits:\n  system: only condense\n  tools: absent-or-empty\n',
-  '4-empty.yaml': 'agent: empty\nversions: ["1"]\ntraits:\n  last: with empty tools\n  tools: empty\n',
+  '1-both.yaml': 'agent: both\nversions: ["1"]\nshape: structured\ntraits:\n  system: condense a talk\n  last: write "it" down now\n  tools: absent\n',
+  '2-warm.yaml': 'agent: warm\nversions: ["1"]\nshape: structured\ntraits:\n  last: write <it> down now\n  tools: present\n',
+  '3-front.yaml': 'agent: front\nversions: ["1"]\nshape: structured\ntraits:\n  system: only condense\n  tools: absent-or-empty\n',
+  '4-empty.yaml': 'agent: empty\nversions: ["1"]\nshape: structured\ntraits:\n  last: with empty tools\n  tools: empty\n',
 }))
 const recogniser = new Recogniser(agents)
 const condense = { role: 'system', content: 'You condense a talk.' }

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { extendsLine, opening, sharedBytes } from '../../src/conversation/content.ts'
+import { grownFrom } from '../../src/conversation/lineage.ts'
+import { answer, assistant, bytes, calls, chatRequest, system, user } from '../helpers/chat-requests.ts'
+import { evidenceOf } from '../helpers/evidence.ts'
+import { holds } from '../helpers/property.ts'
+
+const talk = [system, user('one'), calls('a'), answer('a'), assistant('two')]
+
+/** The same request with options in front of the messages, behind them, or on both sides. */
+const layouts: Readonly<Record<string, (messages: object[], seed: number) => Buffer>> = {
+  'options in front': (messages, seed) => bytes({ model: 'm', seed, messages }),
+  'options behind': (messages, seed) => bytes({ messages, model: 'm', seed }),
+  'both': (messages, seed) => bytes({ model: 'm', messages, seed, tools: [] }),
+  'over lines': (messages, seed) => Buffer.from(JSON.stringify({ model: 'm', messages, seed }, null, 2)),
+  'over lines with tabs and CR': (messages, seed) => Buffer.from(JSON.stringify({ model: 'm', messages, seed }, null, '\t').replaceAll('\n', '\r\n')),
+  'spaced': (messages, seed) => Buffer.from(`{ "model" : "m" , "messages" : [ ${messages.map((message) => JSON.stringify(message)).join(' , ')} ] , "seed" : ${seed} }`.replaceAll(' ,', ',')),
+}
+
+for (const [layout, write] of Object.entries(layouts)) {
+  t.test(`a request that goes on grows its line, written with ${layout}`, async (t) => {
+    for (let length = 1; length < talk.length; length++) {
+      t.equal(extendsLine(write(talk.slice(0, length), 1), write(talk.slice(0, length + 1), 1)), true)
+      t.equal(extendsLine(write(talk.slice(0, length), 1), write(talk, 2)), true)
+    }
+  })
+
+  t.test(`a changed, shortened or foreign conversation grows no line, written with ${layout}`, async (t) => {
+    const recorded = write(talk, 1)
+    t.equal(extendsLine(recorded, write(talk.slice(0, 3), 1)), false, 'rewound')
+    t.equal(extendsLine(recorded, write([system, user('ONE'), ...talk.slice(2), user('x')], 1)), false, 'changed')
+    t.equal(extendsLine(recorded, write([{ role: 'system', content: 'Give it a title.' }, user('one')], 1)), false, 'side request')
+    t.equal(extendsLine(write([system, user('one')], 1), write([system, user('one more')], 1)), false, 'longer text')
+  })
+
+  t.test(`the same request again grows its line, written with ${layout}`, async (t) => {
+    t.equal(extendsLine(write(talk, 1), write(talk, 1)), true)
+  })
+}
+
+t.test('bodies without messages grow nothing', async (t) => {
+  t.equal(extendsLine(Buffer.from('{}'), bytes({ messages: [] })), false)
+  t.equal(extendsLine(bytes({ messages: [] }), Buffer.from('')), false)
+  t.equal(extendsLine(bytes({ messages: [] }), bytes({ messages: [user('a')] })), false)
+})
+
+t.test('shared bytes are those that a plain loop finds', async (t) => {
+  const piece = fc.constantFrom(1, 3, 17, 255, 256, 257, 4095, 16_384, 65_535, 65_536, 65_537, 200_000)
+  holds(t, fc.property(piece, fc.nat(40), fc.nat(40), fc.uint8Array({ maxLength: 5 }), fc.uint8Array({ maxLength: 5 }), (size, from, at, behindA, behindB) => {
+    const shared = Buffer.alloc(size, 'abcdefg')
+    const a = Buffer.concat([Buffer.alloc(from), shared, behindA])
+    const b = Buffer.concat([Buffer.alloc(at), shared, behindB])
+    let naive = 0
+    while (from + naive < a.length && at + naive < b.length && a[from + naive] === b[at + naive]) naive++
+    assert.equal(sharedBytes(a, from, b, at), naive)
+  }), 150)
+})
+
+t.test('a request grows the most recent line that it goes on with, and only under its own id', async (t) => {
+  const main = evidenceOf({ messages: talk }, { conversation: 'c' })
+  const older = evidenceOf({ messages: talk.slice(0, 2) }, { conversation: 'c' })
+  const agent = evidenceOf({ messages: [{ role: 'system', content: 'You are a helper.' }, user('find it')] }, { conversation: 'c' })
+  const next = bytes({ messages: [...talk, user('go on')] })
+  t.equal(grownFrom([agent, main, older], 'c', next), main)
+  t.equal(grownFrom([older, main], 'c', next), older)
+  t.equal(grownFrom([main], null, next), undefined)
+  t.equal(grownFrom([main], 'd', next), undefined)
+  t.equal(grownFrom([main, agent], 'c', bytes({ messages: [{ role: 'system', content: 'Give it a title.' }, user('one')] })), undefined)
+  t.equal(grownFrom([main, agent], 'c', bytes({ messages: [{ role: 'system', content: 'You are a helper.' }, user('find it'), assistant('found')] })), agent)
+})
+
+t.test('a rewound conversation starts a line of its own and leaves the longer one', async (t) => {
+  const main = evidenceOf({ messages: talk })
+  t.equal(grownFrom([main], null, bytes({ messages: [...talk.slice(0, 2), assistant('otherwise')] })), undefined)
+})
+
+t.test('a conversation without an id is called by its first message behind the system text', async (t) => {
+  const name = (...messages: object[]): string | null => opening(chatRequest({ messages }))
+  t.equal(name(system, user('one')), name({ role: 'system', content: 'other' }, { role: 'developer', content: 'x' }, user('one'), assistant('two')))
+  t.not(name(user('one')), name(user('two')))
+  t.equal(name(system), null)
+})

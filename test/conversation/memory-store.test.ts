@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { evidenceBytes, type Evidence } from '../../src/conversation/evidence.ts'
+import { MemoryStore } from '../../src/conversation/memory-store.ts'
+import { opening } from '../../src/conversation/content.ts'
+import { chatRequest, system, user } from '../helpers/chat-requests.ts'
+import { evidenceOf } from '../helpers/evidence.ts'
+
+const small = evidenceBytes(evidenceOf(Buffer.alloc(0)))
+
+function store(options: { maxBytes?: number, ttlMs?: number } = {}): { store: MemoryStore, clock: { now: number } } {
+  const clock = { now: 0 }
+  return { store: new MemoryStore({ maxBytes: 1_000_000, ttlMs: 1000, ...options, now: () => clock.now }), clock }
+}
+
+async function live(from: MemoryStore, tenant = 't'): Promise<string[]> {
+  return (await from.candidates(tenant)).live.map(({ id }) => id)
+}
+
+t.test('the most recently kept comes first', async (t) => {
+  const { store: memory } = store()
+  for (const id of ['a', 'b', 'c']) await memory.put(evidenceOf('{}', { id }))
+  t.strictSame(await live(memory), ['c', 'b', 'a'])
+  await memory.put(evidenceOf('{}', { id: 'a' }))
+  t.strictSame(await live(memory), ['a', 'c', 'b'])
+  t.equal(memory.size().entries, 3)
+})
+
+t.test('tenants see only their own evidence, and drop only their own', async (t) => {
+  const { store: memory } = store()
+  await memory.put(evidenceOf('{}', { id: 'a', tenant: 't' }))
+  await memory.put(evidenceOf('{}', { id: 'b', tenant: 'u' }))
+  t.strictSame(await live(memory), ['a'])
+  t.strictSame(await live(memory, 'u'), ['b'])
+  t.strictSame(await live(memory, 'nobody'), [])
+  await memory.drop('u', 'a')
+  t.strictSame(await live(memory), ['a'])
+  await memory.drop('t', 'a')
+  t.strictSame(await live(memory), [])
+  t.strictSame(memory.size(), { entries: 1, bytes: small + 2 })
+})
+
+t.test('a line’s evidence takes the place of what it grew from', async (t) => {
+  const { store: memory } = store()
+  await memory.put(evidenceOf('{}', { id: 'a' }))
+  await memory.put(evidenceOf('{"b":1}', { id: 'b' }), 'a')
+  t.strictSame(await live(memory), ['b'])
+  t.equal(memory.size().bytes, small + 7)
+  await memory.put(evidenceOf('{}', { id: 'c' }), 'gone')
+  t.strictSame(await live(memory), ['c', 'b'])
+})
+
+t.test('the one unused for longest goes first, and an amended one was used', async (t) => {
+  const { store: memory } = store({ maxBytes: 3 * small })
+  const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((id) => evidenceOf(Buffer.alloc(0), { id })) as [Evidence, Evidence, Evidence, Evidence]
+  for (const each of [a, b, c]) await memory.put(each)
+  await memory.amend({ ...a, forkFailed: true })
+  await memory.put(d)
+  t.strictSame(await live(memory), ['d', 'a', 'c'])
+})
+
+t.test('what is larger than the bound is not kept, and takes nothing with it but what it grew from', async (t) => {
+  const { store: memory } = store({ maxBytes: 3 * small })
+  await memory.put(evidenceOf(Buffer.alloc(0), { id: 'a' }))
+  await memory.put(evidenceOf(Buffer.alloc(0), { id: 'b' }))
+  await memory.put(evidenceOf(Buffer.alloc(4 * small), { id: 'c' }), 'a')
+  t.strictSame(await live(memory), ['b'])
+})
+
+t.test('what has gone is not brought back by what was learned of it', async (t) => {
+  const { store: memory } = store()
+  const a = evidenceOf('{}', { id: 'a' })
+  await memory.put(a)
+  await memory.put(evidenceOf('{}', { id: 'b' }), 'a')
+  await memory.amend({ ...a, forkFailed: true })
+  t.strictSame(await live(memory), ['b'])
+})
+
+t.test('ids, routing and tokens count too', async (t) => {
+  const bytes = evidenceBytes(evidenceOf('12345', {
+    ids: { engine: 'e', prompt: new Uint32Array(100), withoutGenerationPrompt: null }, routing: ['x-session-id', 'abc'], sessionToken: ['x-session-token', 'd'.repeat(1000)], replyText: 'reply',
+  }))
+  t.equal(bytes, small + 5 + 400 + 2 * (12 + 3) + 2 * (15 + 1000) + 10)
+})
+
+t.test('evidence counts for its time, and then leaves a name behind', async (t) => {
+  const { store: memory, clock } = store({ ttlMs: 1000 })
+  const body = { messages: [system, user('one')] }
+  await memory.put(evidenceOf(body, { id: 'a', conversation: 'c', completedAt: 0 }))
+  clock.now = 999
+  t.strictSame(await live(memory), ['a'])
+  clock.now = 1000
+  const { live: left, expired } = await memory.candidates('t')
+  t.strictSame(left, [])
+  t.strictSame(expired.map(({ conversation, opening }) => ({ conversation, opening })), [{ conversation: 'c', opening: opening(chatRequest(body)) }])
+  t.strictSame((await memory.candidates('u')).expired, [])
+  await memory.put(evidenceOf('not json', { id: 'b', completedAt: 0 }))
+  t.equal((await memory.candidates('t')).expired.at(-1)!.opening, null)
+})
+
+t.test('names of the expired are bounded in number, and go before evidence does', async (t) => {
+  const { store: memory, clock } = store({ ttlMs: 1, maxBytes: 50_000_000 })
+  for (let i = 0; i < 5000; i++) {
+    clock.now = i
+    await memory.put(evidenceOf('{}', { completedAt: i }))
+  }
+  clock.now = 10_000
+  t.equal((await memory.candidates('t')).expired.length, 4096)
+  const tight = store({ ttlMs: 10, maxBytes: 2 * small })
+  await tight.store.put(evidenceOf(Buffer.alloc(0), { completedAt: 0 }))
+  tight.clock.now = 20
+  for (const id of ['x', 'y']) await tight.store.put(evidenceOf(Buffer.alloc(0), { id, completedAt: 20 }))
+  const { live: kept, expired } = await tight.store.candidates('t')
+  t.equal(kept.length, 2)
+  t.equal(expired.length, 0)
+})
+
+t.test('memory is never above the bound, whatever comes', async (t) => {
+  const step = fc.record({
+    kind: fc.constantFrom('put', 'put', 'put', 'amend', 'drop', 'read', 'wait'),
+    id: fc.nat(12), tenant: fc.nat(2), size: fc.oneof(fc.nat(300), fc.nat(30_000)), supersedes: fc.option(fc.nat(12)), ids: fc.nat(500), wait: fc.nat(400),
+  })
+  const property = fc.asyncProperty(fc.integer({ min: 0, max: 40_000 }), fc.array(step, { maxLength: 60 }), async (maxBytes, steps) => {
+    const { store: memory, clock } = store({ maxBytes, ttlMs: 500 })
+    for (const { kind, id, tenant, size, supersedes, ids, wait } of steps) {
+      const evidence = evidenceOf(Buffer.alloc(size), { id: `${id}`, tenant: `${tenant}`, completedAt: clock.now, ids: { engine: '', prompt: new Uint32Array(ids), withoutGenerationPrompt: null } })
+      if (kind === 'put') await memory.put(evidence, supersedes === null ? undefined : `${supersedes}`)
+      else if (kind === 'amend') await memory.amend(evidence)
+      else if (kind === 'drop') await memory.drop(`${tenant}`, `${id}`)
+      else if (kind === 'wait') clock.now += wait
+      const all = await Promise.all(['0', '1', '2'].map((each) => memory.candidates(each)))
+      const bytes = all.flatMap(({ live }) => live).reduce((sum, each) => sum + evidenceBytes(each), 0) + 256 * all.flatMap(({ expired }) => expired).length
+      assert.ok(memory.size().bytes <= maxBytes)
+      assert.equal(memory.size().bytes, bytes)
+      assert.equal(memory.size().entries, all.flatMap(({ live }) => live).length)
+      for (const [tenant, { live }] of all.entries()) assert.ok(live.every((each) => each.tenant === `${tenant}`))
+    }
+  })
+  await fc.assert(property, { numRuns: 150 })
+  t.pass('the property holds')
+})
