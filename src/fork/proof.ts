@@ -54,7 +54,10 @@ export async function prove(engine: Engine, question: ProofQuestion, asker: Aske
   if ('fault' in ids) return { proven: false, reason: ids.fault, measured: null, evidenceIds: null }
   const failed = (reason: Reason, measured: Measured | null = null): ProofResult => ({ proven: false, reason, measured, evidenceIds: ids })
   // One more necessary condition: other dates, or other template defaults since the engine was restarted.
-  if (question.promptTokens !== null && question.promptTokens !== ids.prompt.length) return failed('tokenizer_uncalibrated')
+  // Such ids are not worth keeping: the engine may tell right ones the next time.
+  if (question.promptTokens !== null && question.promptTokens !== ids.prompt.length) {
+    return { proven: false, reason: 'tokenizer_uncalibrated', measured: null, evidenceIds: null }
+  }
   if ('fault' in fork) return failed(fork.fault === 'refused' ? 'prefix_diverges' : reasonOf(fork.fault))
   if (probed && 'fault' in probed && probed.fault !== 'refused') return failed(reasonOf(probed.fault))
 
