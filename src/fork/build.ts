@@ -1,8 +1,8 @@
 // Splices a fork from slices of the evidence and of the summary request (R2, R4). Deterministic, and nothing in it is
 // parsed and written again: what the two requests hold stays as they wrote it.
 
-import { bytesOf, memberNamed, membersOf, type Slice } from '../wire/json-slices.ts'
-import { option, type ChatRequest, type Message } from '../wire/chat-request.ts'
+import { bytesOf, memberNamed, membersOf } from '../wire/json-slices.ts'
+import { booleanAt, booleanOption, option, type ChatRequest, type Message } from '../wire/chat-request.ts'
 import { member, object, ownToolChoice } from '../engine/prompt.ts'
 import { roleOf } from './options.ts'
 
@@ -72,25 +72,19 @@ export function forkBody(parts: ForkParts, settings: ForkSettings): Buffer {
 
 /** Whether a request asks for a stream. */
 export function streams(request: ChatRequest): boolean {
-  const value = option(request, 'stream')
-  return value !== undefined && request.body[value.start] === 0x74 // true
+  return booleanOption(request, 'stream') === true
 }
 
 /** Whether a streaming client asked for the usage event. */
 export function asksForUsage(request: ChatRequest): boolean {
-  const value = usageMember(request)
-  return value !== undefined && request.body[value.start] === 0x74
+  const options = option(request, 'stream_options')
+  const usage = options && memberNamed(membersOf(request.body, options.start) ?? [], 'include_usage')
+  return usage !== undefined && booleanAt(request.body, usage.value) === true
 }
 
 /** Whether a client asked for token ids itself. */
 export function asksForTokenIds(request: ChatRequest): boolean {
-  const value = option(request, 'return_token_ids')
-  return value !== undefined && request.body[value.start] === 0x74
-}
-
-function usageMember(request: ChatRequest): Slice | undefined {
-  const options = option(request, 'stream_options')
-  return options && memberNamed(membersOf(request.body, options.start) ?? [], 'include_usage')?.value
+  return booleanOption(request, 'return_token_ids') === true
 }
 
 /** The head in one piece, as the evidence wrote it, white space and all. */

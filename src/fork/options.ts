@@ -1,8 +1,8 @@
 // Which request option a fork takes from where (R2). One table; a member that nobody here knows shapes the prompt.
 // Sources: vLLM's ChatCompletionRequest (vllm/entrypoints/openai/chat_completion/protocol.py, 0.10 to 0.32).
 
-import { bytesOf, elementsOf, membersOf, memberNamed, stringAt, type Slice } from '../wire/json-slices.ts'
-import { numberOption, option, stringMember, type ChatRequest } from '../wire/chat-request.ts'
+import { bytesOf, elementsOf, membersOf, memberNamed, skipSpace, stringAt, type Slice } from '../wire/json-slices.ts'
+import { booleanOption, numberOption, option, stringMember, type ChatRequest } from '../wire/chat-request.ts'
 import type { Reason } from '../receipt/reasons.ts'
 
 type Role =
@@ -33,7 +33,8 @@ const roles: Readonly<Record<string, Role>> = {
   min_p: 'answer', length_penalty: 'answer', use_beam_search: 'answer', min_tokens: 'answer', ignore_eos: 'answer',
   include_stop_str_in_output: 'answer', skip_special_tokens: 'answer', spaces_between_special_tokens: 'answer',
   allowed_token_ids: 'answer', bad_words: 'answer', structured_outputs: 'answer', guided_json: 'answer',
-  guided_regex: 'answer', guided_choice: 'answer', guided_grammar: 'answer', parallel_tool_calls: 'answer',
+  guided_regex: 'answer', guided_decoding_backend: 'answer', guided_whitespace_pattern: 'answer', structural_tag: 'answer',
+  echo: 'answer', best_of: 'answer', guided_choice: 'answer', guided_grammar: 'answer', parallel_tool_calls: 'answer',
   include_reasoning: 'answer', thinking_token_budget: 'answer', priority: 'answer',
   return_tokens_as_token_ids: 'answer', return_token_offsets: 'answer', return_prompt_text: 'answer',
   return_assistant_tokens_mask: 'answer', routed_experts_prompt_start: 'answer', repetition_detection: 'answer',
@@ -55,10 +56,20 @@ const unforkable = [
   'kv_transfer_params', 'ec_transfer_params', // vLLM takes the prompt's ids from them
   'prompt_logprobs', // disables reading the cache (vllm/sampling_params.py)
   'truncate_prompt_tokens', 'truncation_side', // cut the prompt on chat alone, not on /tokenize
-  'continue_final_message', // the last message is no complete one
   'functions', 'function_call', // the old form of tools, which vLLM ignores
-  'echo', 'use_beam_search',
 ] as const
+
+/** Switches that must be off, or on, where they are given. */
+const switches: Readonly<Record<string, boolean>> = {
+  continue_final_message: false, // the last message is no complete one
+  echo: false, use_beam_search: false,
+  add_generation_prompt: true,
+}
+
+/** How many answers are generated. */
+const choiceCounts = ['n', 'best_of'] as const
+
+const tokenLimits = ['max_tokens', 'max_completion_tokens'] as const
 
 /** How a member of a request goes into a fork. */
 export function roleOf(key: string): Role | 'prompt' {
@@ -70,7 +81,7 @@ export function roleOf(key: string): Role | 'prompt' {
  * @returns the reason against it, or null
  */
 export function optionsAgainstFork(evidence: ChatRequest, summary: ChatRequest): Reason | null {
-  if (isUnforkable(evidence) || isUnforkable(summary) || forcesTool(summary) || (numberOption(summary, 'n') ?? 1) !== 1) return 'unforkable_options'
+  if (isUnforkable(evidence) || isUnforkable(summary) || forcesTool(summary) || hasRefusedLimit(summary)) return 'unforkable_options'
   for (const { key } of summary.members) {
     if (roleOf(key) !== 'prompt') continue
     const theirs = option(summary, key)
@@ -82,24 +93,31 @@ export function optionsAgainstFork(evidence: ChatRequest, summary: ChatRequest):
   // A reply format that only the conversation has would shape the summary; some renderers put it into the prompt.
   if (option(evidence, 'response_format') !== undefined && option(summary, 'response_format') === undefined) return 'options_changed'
   if (hasMedia(evidence) || hasMedia(summary)) return 'media_unsupported'
-  if (hasBrokenArguments(evidence)) return 'unforkable_options'
+  if (hasBrokenArguments(evidence) || hasBrokenArguments(summary)) return 'unforkable_options'
   return null
 }
 
 function isUnforkable(request: ChatRequest): boolean {
-  return unforkable.some((key) => {
-    const value = option(request, key)
-    return value !== undefined && request.body[value.start] !== 0x66 // false
-  }) || isFalse(request, 'add_generation_prompt')
+  return unforkable.some((key) => isUnforkableValue(request, key)) ||
+    Object.entries(switches).some(([key, wanted]) => option(request, key) !== undefined && booleanOption(request, key) !== wanted) ||
+    choiceCounts.some((key) => option(request, key) !== undefined && numberOption(request, key) !== 1)
 }
 
-function isFalse(request: ChatRequest, key: string): boolean {
+function isUnforkableValue(request: ChatRequest, key: string): boolean {
   const value = option(request, key)
-  return value !== undefined && request.body[value.start] === 0x66
+  return value !== undefined && request.body[value.start] !== 0x66 // false
+}
+
+/** A token limit that the engine refuses: in a fork it would look like a refusal of the fork. */
+function hasRefusedLimit(request: ChatRequest): boolean {
+  return tokenLimits.some((key) => {
+    const limit = numberOption(request, key)
+    return option(request, key) !== undefined && (limit === null || !Number.isInteger(limit) || limit < 1)
+  })
 }
 
 /** A tool that the request forces is its answer's form: the wanted reply is a tool call. */
-function forcesTool(request: ChatRequest): boolean {
+export function forcesTool(request: ChatRequest): boolean {
   const value = option(request, 'tool_choice')
   if (value === undefined) return false
   const choice = stringAt(request.body, value)
@@ -110,24 +128,45 @@ function forcesTool(request: ChatRequest): boolean {
 function sameValue(a: Buffer, x: Slice, b: Buffer, y: Slice): boolean {
   const left = bytesOf(a, x)
   const right = bytesOf(b, y)
-  return left.equals(right) || withoutSpace(left) === withoutSpace(right)
+  return left.equals(right) || sameButSpace(left, right)
 }
 
-function withoutSpace(json: Buffer): string {
-  return json.toString('utf8').replace(/("(?:[^"\\]|\\[^])*")|\s+/gu, (_, string: string | undefined) => string ?? '')
+function sameButSpace(a: Buffer, b: Buffer): boolean {
+  let inString = false
+  for (let i = 0, j = 0; ; i++, j++) {
+    if (!inString) {
+      i = skipSpace(a, i)
+      j = skipSpace(b, j)
+    }
+    if (i >= a.length || j >= b.length) return i >= a.length && j >= b.length
+    if (a[i] !== b[j]) return false
+    if (a[i] === quote) inString = !inString
+    else if (a[i] === backslash && a[++i] !== b[++j]) return false
+  }
 }
 
-/** Content parts other than text. The key is searched first: most conversations have none, and it costs nothing. */
-function hasMedia(request: ChatRequest): boolean {
-  if (!mediaKeys.some((key) => request.body.includes(key))) return false
-  return request.messages.some(({ slice }) => {
-    const content = memberNamed(membersOf(request.body, slice.start) ?? [], 'content')
-    if (!content || request.body[content.value.start] !== 0x5b) return false
-    return mediaKeys.some((key) => bytesOf(request.body, content.value).includes(key))
+const quote = 0x22
+const backslash = 0x5c
+
+/** Content parts other than text: images, sounds, files, and kinds that nobody here knows. */
+function hasMedia({ body, messages }: ChatRequest): boolean {
+  return messages.some(({ slice }) => {
+    const content = memberNamed(membersOf(body, slice.start) ?? [], 'content')
+    if (!content || body[content.value.start] !== openBracket) return false
+    return (elementsOf(body, content.value.start) ?? []).some((part) => !isText(body, part))
   })
 }
 
-const mediaKeys = ['"image_url"', '"input_audio"', '"audio_url"', '"video_url"', '"image_pil"', '"image_embeds"', '"audio_embeds"', '"input_image"', '"prompt_embeds"', '"file"'] as const
+/** Content parts that vLLM reads as text (chat_utils.py); a string is one too, whatever it says. */
+const textParts = ['text', 'input_text', 'output_text', 'refusal', 'thinking'] as const
+
+function isText(body: Buffer, part: Slice): boolean {
+  if (body[part.start] === quote) return true
+  const type = stringMember(body, part, 'type')
+  return textParts.some((text) => text === type)
+}
+
+const openBracket = 0x5b
 
 /** vLLM 0.28 refuses arguments that are no JSON, 0.32 renders them as {}: what was prefilled is not to be known. */
 function hasBrokenArguments(request: ChatRequest): boolean {
