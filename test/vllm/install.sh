@@ -5,7 +5,7 @@
 # with pip, and a package index that has CPU builds of torch.
 set -euo pipefail
 version=${1:-0.32.0}
-cache=${WARMFORK_VLLM_HOME:-${HOME:-/root}/.cache/warmfork}
+cache=${WARMFORK_VLLM_HOME:-~/.cache/warmfork}
 home=$cache/vllm-$version
 
 if [ ! -e "$home/complete" ]; then
