@@ -118,12 +118,13 @@ export async function calibrate(request: ChatRequest, ask: Asking): Promise<Cali
   let untold: Calibration | null = null
   for (const dialect of dialects(prompt)) {
     const answer = await ask('/tokenize', tokenizeBody(prompt, dialect, true))
-    if (isLater(answer)) return later
+    // The route is not there, or a gateway hides it or guards it: the render endpoint may still be open.
+    const isHidden = answer !== null && [401, 403, 404, 405].includes(answer.status)
+    if (isHidden) untold = later
+    else if (isLater(answer)) return later
     const ids = answer?.status === 200 ? readTokenIds(answer.body, '"tokens":[') : null
     if (ids !== null && sameIds(ids, chatted.ids)) return { state: 'calibrated', proof: 'tokenize', dialect, toolChoiceNone, thinkingKeys }
     if (ids === null && answer?.status === 200) untold = { state: 'unanswered', reason: 'token_ids_missing' }
-    // The route is not there, or a gateway hides it.
-    if (answer?.status === 404 || answer?.status === 405) untold = later
   }
   const rendered = await ask('/v1/chat/completions/render', renderBody(prompt, true, toolChoiceNone && hasTools ? Buffer.from('"none"') : null))
   // Switched off it answers 403 since 0.29, and 404 or 405 where it never was.

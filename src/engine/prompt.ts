@@ -103,7 +103,8 @@ function hasKey(body: Buffer, own: Slice | undefined, key: string): boolean {
 
 /** Adds what stands under `reasoning_content` under `reasoning` too, unless that has a value of its own. */
 function renameReasoning(message: Buffer): Buffer {
-  if (!message.includes('"reasoning_content"')) return message
+  // A key may be written with escapes.
+  if (!message.includes('"reasoning_content"') && !message.includes('\\u')) return message
   const members = membersOf(message, 0) ?? []
   const content = memberNamed(members, 'reasoning_content')
   const reasoning = memberNamed(members, 'reasoning')
