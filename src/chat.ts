@@ -14,7 +14,7 @@ import { forkHeaders } from './fork/routing-headers.ts'
 import { sendFork, type SentFork } from './fork/send.ts'
 import type { Ledger } from './receipt/ledger.ts'
 import { outcomeOf, SummaryObserver } from './receipt/outcome.ts'
-import { newReceiptId, noFacts, receiptHeaders, type Decision, type PlanFacts, type Receipt } from './receipt/receipt.ts'
+import { newReceiptId, noFacts, receiptHeaders, type Decision, type Outcome, type PlanFacts, type Receipt } from './receipt/receipt.ts'
 import { reasons, type Reason } from './receipt/reasons.ts'
 import { faultFields } from './relay/fault.ts'
 import { headersForEngine } from './relay/headers.ts'
@@ -145,7 +145,7 @@ class SummaryRequest {
     const receipt = this.#receipt(decision, reason, was)
     const observer = new SummaryObserver((how) => {
       const verdict = how === 'client_gone' || !observer.isReadable ? null : judge(observer.reply, this.#toolNames(this.#read), this.#closingTag())
-      this.#options.ledger.outcome(outcomeOf(receipt, observer.reply, verdict, null, { receivedAt: this.#request.receivedAt, firstTokenAt: observer.firstTokenAt }))
+      this.#outcome(outcomeOf(receipt, observer.reply, verdict, null, { receivedAt: this.#request.receivedAt, firstTokenAt: observer.firstTokenAt }))
     })
     await relay.pass(this.#request, { observer, replyHeaders: receiptHeaders(receipt) })
   }
@@ -177,11 +177,11 @@ class SummaryRequest {
 
   /** What a fork's reply teaches about the engine and about its evidence. */
   async #learn(fork: Fork, evidence: Evidence, sent: SentFork, receipt: Receipt): Promise<void> {
-    const { planner, ledger, store, log } = this.#options
+    const { planner, store, log } = this.#options
     const { promptIds, reply, verdict, firstTokenAt } = sent
     // By the `tokens` placement the engine would only echo what it was given.
     const confirmed = fork.shape === null && promptIds ? promptIds.length === fork.ids.length && promptIds.every((id, i) => id === fork.ids[i]) : null
-    ledger.outcome(outcomeOf(receipt, reply, verdict, confirmed, { receivedAt: this.#request.receivedAt, firstTokenAt }))
+    this.#outcome(outcomeOf(receipt, reply, verdict, confirmed, { receivedAt: this.#request.receivedAt, firstTokenAt }))
     if (confirmed === false) {
       planner.engine.forget()
       log.warn({ receipt: receipt.receipt }, 'the engine prefilled other ids than proven; forking waits for a new calibration')
@@ -206,8 +206,20 @@ class SummaryRequest {
       observed_at: new Date().toISOString(),
       plan_ms: this.#planMs,
     }
-    this.#options.ledger.receipt(receipt)
+    this.#writeDown((ledger) => ledger.receipt(receipt))
     return receipt
+  }
+
+  #outcome(outcome: Outcome): void {
+    this.#writeDown((ledger) => ledger.outcome(outcome))
+  }
+
+  #writeDown(write: (ledger: Ledger) => void): void {
+    try {
+      write(this.#options.ledger)
+    } catch (error) {
+      this.#options.log.warn(faultFields(error), 'a receipt or an outcome could not be written down')
+    }
   }
 
   #closingTag(): string | undefined {

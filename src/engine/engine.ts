@@ -164,6 +164,9 @@ export class Engine {
         proof: result.state === 'calibrated' ? result.proof : null,
         tool_choice_none: result.state === 'calibrated' ? result.toolChoiceNone : null,
       })
+    }, () => {
+      // Whoever waits for it hears of the fault; the next one asks anew.
+      if (this.#calibrations.get(shape) === calibration) this.#calibrations.delete(shape)
     })
     return calibration
   }

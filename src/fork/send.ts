@@ -49,14 +49,18 @@ export interface SentFork {
   readonly firstTokenAt: number | null
 }
 
-/** @returns when the exchange is over on both sides; never rejects */
+/**
+ * @returns when the exchange is over on both sides
+ * @throws a fault of our own; the exchange is closed then, and what the client got so far stands
+ */
 export function sendFork(sending: Sending): Promise<SentFork> {
-  return new Promise((resolve) => new ForkExchange(sending, resolve).start())
+  return new Promise((resolve, reject) => new ForkExchange(sending, resolve, reject).start())
 }
 
 class ForkExchange {
   readonly #sending: Sending
   readonly #resolve: (sent: SentFork) => void
+  readonly #reject: (error: unknown) => void
   readonly #reply = emptyReply()
   readonly #splitter = new SseSplitter()
   readonly #translator: CompletionTranslator | null
@@ -71,9 +75,10 @@ class ForkExchange {
   #promptIds: Uint32Array | null = null
   #firstTokenAt: number | null = null
 
-  constructor(sending: Sending, resolve: (sent: SentFork) => void) {
+  constructor(sending: Sending, resolve: (sent: SentFork) => void, reject: (error: unknown) => void) {
     this.#sending = sending
     this.#resolve = resolve
+    this.#reject = reject
     this.#translator = sending.shape && new CompletionTranslator(sending.shape)
   }
 
@@ -83,11 +88,23 @@ class ForkExchange {
     request.gone.addEventListener('abort', this.#leave, { once: true })
     request.response.on('drain', this.#resume)
     this.#exchange = upstream.exchange(fork, {
-      head: (status, message, rawHeaders) => this.#onHead(status, message, rawHeaders),
-      data: (chunk) => this.#onData(chunk),
-      end: () => this.#onEnd(),
-      fault: (fault) => this.#onFault(fault),
+      head: (status, message, rawHeaders) => this.#guarded(() => this.#onHead(status, message, rawHeaders)),
+      data: (chunk) => this.#guarded(() => this.#onData(chunk)),
+      end: () => this.#guarded(() => this.#onEnd()),
+      fault: (fault) => this.#guarded(() => this.#onFault(fault)),
     }, { retryReused: false })
+  }
+
+  /** Whoever calls back knows nothing of faults of ours: left to him, the client would wait for ever. */
+  #guarded(step: () => void): void {
+    if (this.#settled) return
+    try {
+      step()
+    } catch (error) {
+      this.#exchange.abort()
+      this.#close()
+      this.#reject(error)
+    }
   }
 
   #onHead(status: number, message: string, rawHeaders: string[]): void {
@@ -103,7 +120,7 @@ class ForkExchange {
       this.#release('forked')
     } else if (isEventStream(rawHeaders)) {
       this.#mode = 'stream'
-      this.#holdTimer = setTimeout(() => this.#release('forked'), this.#sending.holdHeadersMs)
+      this.#holdTimer = setTimeout(() => this.#guarded(() => this.#release('forked')), this.#sending.holdHeadersMs)
     } else {
       this.#mode = 'whole'
     }
@@ -224,14 +241,18 @@ class ForkExchange {
 
   #settle(end: SentFork['end']): void {
     if (this.#settled) return
+    this.#close()
+    // A client that goes away proves nothing about the reply, unless it had all of it.
+    const left = end === 'client_gone' && !this.#reply.done
+    this.#resolve({ end, reply: this.#reply, verdict: left ? null : this.#verdict, promptIds: this.#promptIds, firstTokenAt: this.#firstTokenAt })
+  }
+
+  #close(): void {
     this.#settled = true
     clearTimeout(this.#holdTimer)
     const { request } = this.#sending
     request.gone.removeEventListener('abort', this.#leave)
     request.response.removeListener('drain', this.#resume)
-    // A client that goes away proves nothing about the reply, unless it had all of it.
-    const left = end === 'client_gone' && !this.#reply.done
-    this.#resolve({ end, reply: this.#reply, verdict: left ? null : this.#verdict, promptIds: this.#promptIds, firstTokenAt: this.#firstTokenAt })
   }
 }
 
