@@ -2,7 +2,7 @@
 // can answer for; a restart or another version calibrates anew.
 
 import type { Upstream } from '../relay/types.ts'
-import { familyIn, type ThinkingFamily } from '../summary/thinking.ts'
+import { familiesIn, type ThinkingFamily } from '../summary/thinking.ts'
 import { stringOption, type ChatRequest } from '../wire/chat-request.ts'
 import { readTokenIds } from '../wire/token-ids.ts'
 import { ask, type Answer } from './client.ts'
@@ -38,7 +38,7 @@ export class Engine {
   /** By shape; void when the engine started anew. */
   readonly #calibrations = new Map<string, Promise<Calibration>>()
   readonly #headers = new Map<string, RoleHeader>()
-  readonly #families = new Map<string, ThinkingFamily | null>()
+  readonly #families = new Map<string, readonly ThinkingFamily[]>()
   readonly #windows = new Map<string, number>()
   #start = ''
   #epoch = 0
@@ -118,17 +118,17 @@ export class Engine {
     }
   }
 
-  /** The model's thinking marks, as its template writes them into the history; null where none of the known ones. */
-  async thinkingFamily(request: ChatRequest, calibration: Calibrated, asker: Asker): Promise<ThinkingFamily | null> {
+  /** With whose marks the model may think, as familiesIn says; null where it cannot be asked. */
+  async thinkingFamilies(request: ChatRequest, calibration: Calibrated, asker: Asker): Promise<readonly ThinkingFamily[] | null> {
     const shape = shapeOf(request)
     const known = this.#families.get(shape)
     if (known !== undefined) return known
     const rendered = await this.render(thinkingSample(request), calibration, true, null, asker)
     const text = 'ids' in rendered ? await this.text(stringOption(request, 'model') ?? '', rendered.ids, asker) : null
     if (text === null) return null
-    const family = familyIn(text, sampleThought)
-    keep(this.#families, shape, family)
-    return family
+    const families = familiesIn(text, sampleThought)
+    keep(this.#families, shape, families)
+    return families
   }
 
   /** The model's window in tokens by /v1/models, or null. Asked once per start. */

@@ -44,16 +44,21 @@ export async function measureRoleHeader(
   return { length: content - start, firstId: { [probeTexts[0]]: own.ids[content]!, [probeTexts[1]]: other.ids[content]! } }
 }
 
-/**
- * A message with its role and calls kept and other content from its first token on.
- * The last of equal keys counts for the engine, so appending is replacing.
- */
+/** A message with its role and calls kept and other content from its first token on. */
 export function probeOf(json: Buffer): { json: Buffer, text: ProbeText } {
   const content = memberNamed(membersOf(json, 0) ?? [], 'content')
   const startsAlike = content !== undefined && bytesOf(json, content.value).subarray(0, 40).includes(probeTexts[0][0]!)
   const text = startsAlike ? probeTexts[1] : probeTexts[0]
+  return { json: withText(json, text), text }
+}
+
+/**
+ * A message with its role and calls kept and another content.
+ * The last of equal keys counts for the engine, so appending is replacing.
+ */
+export function withText(json: Buffer, text: ProbeText): Buffer {
   const replaced = Buffer.from(`,"content":${JSON.stringify(text)},"reasoning":null,"reasoning_content":null}`)
-  return { json: Buffer.concat([json.subarray(0, json.lastIndexOf('}')), replaced]), text }
+  return Buffer.concat([json.subarray(0, json.lastIndexOf('}')), replaced])
 }
 
 function message(role: string, content: string): Buffer {

@@ -5,8 +5,9 @@ import type { ThinkingFamily } from '../summary/thinking.ts'
 import { isDone, type SseEvent } from '../wire/sse.ts'
 
 export interface ReplyShape {
-  readonly family: ThinkingFamily
-  /** The generation prompt ends inside a thinking block. */
+  /** The model thinks with the marks of one of these, if at all. */
+  readonly families: readonly ThinkingFamily[]
+  /** The generation prompt ends inside a thinking block, of the first family. */
   readonly startsThinking: boolean
   /** Under which names this engine's chat gives thinking; none where the client asked for none. */
   readonly thinkingKeys: readonly string[]
@@ -27,14 +28,16 @@ interface Piece {
   readonly content: string
 }
 
-/** Splits growing text at the family's marks. A mark may be cut between two pieces: what could be one is held back. */
+/** Splits growing text at a family's marks. A mark may be cut between two pieces: what could be one is held back. */
 export class ThinkingSplitter {
-  readonly #family: ThinkingFamily
+  readonly #families: readonly ThinkingFamily[]
+  #close: string
   #state: 'start' | 'thinking' | 'content'
   #held = ''
 
-  constructor({ family, startsThinking }: Pick<ReplyShape, 'family' | 'startsThinking'>) {
-    this.#family = family
+  constructor({ families, startsThinking }: Pick<ReplyShape, 'families' | 'startsThinking'>) {
+    this.#families = families
+    this.#close = families[0]?.close ?? ''
     this.#state = startsThinking ? 'thinking' : 'start'
   }
 
@@ -52,7 +55,7 @@ export class ThinkingSplitter {
       const before = this.#state
       if (before === 'start') this.#start(last)
       if (this.#state === 'thinking') {
-        const { close } = this.#family
+        const close = this.#close
         const end = this.#held.indexOf(close)
         const sure = end >= 0 ? end : this.#held.length - (last ? 0 : partialMark(this.#held, close))
         thinking += this.#held.slice(0, sure)
@@ -68,17 +71,21 @@ export class ThinkingSplitter {
 
   /** Decides how the reply begins, once it can be told. */
   #start(last: boolean): void {
-    const { open, lead } = this.#family
-    for (const [mark, state] of [[open, 'thinking'], [lead, 'content']] as const) {
-      if (mark === undefined) continue
-      if (this.#held.trimStart().startsWith(mark)) {
-        this.#held = this.#held.trimStart().slice(mark.length)
-        this.#state = state
-        return
+    const begun = this.#held.trimStart()
+    let undecided = false
+    for (const { open, close, lead } of this.#families) {
+      for (const [mark, state] of [[open, 'thinking'], [lead, 'content']] as const) {
+        if (mark === undefined) continue
+        if (begun.startsWith(mark)) {
+          this.#held = begun.slice(mark.length)
+          this.#close = close
+          this.#state = state
+          return
+        }
+        undecided ||= mark.startsWith(begun)
       }
-      if (!last && mark.startsWith(this.#held.trimStart())) return
     }
-    this.#state = 'content'
+    if (last || !undecided) this.#state = 'content'
   }
 }
 

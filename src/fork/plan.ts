@@ -13,7 +13,7 @@ import type { Reason } from '../receipt/reasons.ts'
 import { directive, directiveOf } from '../summary/directive.ts'
 import { asFollowing, forkBody, forkMessages, type ForkParts } from './build.ts'
 import { budgetOf, reusableTokens, type Budgets } from './budget.ts'
-import { completionBody, completionsCanServe, completionsPath } from './completion-body.ts'
+import { completionBody, completionsPath } from './completion-body.ts'
 import type { ReplyShape } from './completion-reply.ts'
 import { optionsAgainstFork } from './options.ts'
 import { prove, reasonOf, renderOwn, type Measured, type ProofResult } from './proof.ts'
@@ -79,11 +79,11 @@ export function partsOf({ request, coverage }: Fit, summary: ChatRequest): ForkP
  */
 export async function plan(planner: Planner, question: PlanQuestion, facts: PlanFacts, asker: Asker): Promise<Plan> {
   const { engine, switches } = planner
-  const { evidence, request, parts, summary } = question
+  const { evidence, request, summary } = question
   const model = stringOption(request, 'model') ?? ''
   facts.parent_receipt = evidence.id
   facts.parent_completed_at = new Date(evidence.completedAt).toISOString()
-  facts.head_messages = parts.headLength
+  facts.head_messages = question.parts.headLength
   const passed = (reason: Reason, learned: EvidenceIds | null = null): Plan => ({ decision: 'passed', reason, learned })
 
   const against = optionsAgainstFork(request, summary)
@@ -108,11 +108,10 @@ export async function plan(planner: Planner, question: PlanQuestion, facts: Plan
   if (switches.isPaused()) return passed('reuse_not_observed')
 
   const epoch = engine.epoch
-  const proof = await prove(engine, { parts, calibration, known: evidence.ids, promptTokens: evidence.promptTokens }, asker)
-  const learned = proof.evidenceIds
-  const placed = await firstPlacement(planner, question, proof, calibration, facts, config.blockSize, asker)
-  if ('reason' in placed) return passed(placed.reason, learned)
-  const { measured, shape } = placed
+  const climbed = await climb(planner, question, calibration, facts, config.blockSize, asker)
+  const { learned } = climbed
+  if ('reason' in climbed) return passed(climbed.reason, learned)
+  const { measured, shape, parts } = climbed
   note(facts, measured, config.blockSize)
 
   const forkTokens = measured.forkIds.length
@@ -121,7 +120,6 @@ export async function plan(planner: Planner, question: PlanQuestion, facts: Plan
   const window = measured.window ?? await engine.window(model, asker)
   const budget = budgetOf(summary, forkTokens, window, planner.budgets)
   if (!budget.fits) return passed(budget.reason, learned)
-  if (shape && window === null) return passed('prefix_diverges', learned)
   const body = shape
     ? completionBody(request, summary, measured.forkIds, budget.maxTokens ?? window! - forkTokens)
     : forkBody(parts, { toolChoiceNone: calibration.toolChoiceNone, maxTokens: budget.maxTokens })
@@ -138,24 +136,58 @@ export async function plan(planner: Planner, question: PlanQuestion, facts: Plan
   }
 }
 
-type Placed = { readonly measured: Measured, /** How the reply is to be turned back; null for a chat request. */ readonly shape: ReplyShape | null }
+type Placed = {
+  readonly measured: Measured
+  /** How the reply is to be turned back; null for a chat request. */
+  readonly shape: ReplyShape | null
+  /** With what the placement puts between head and directive. */
+  readonly parts: ForkParts
+  readonly learned: EvidenceIds
+}
 
 /** The ladder: the first rung whose ids cover the head wins. */
-async function firstPlacement(
-  { engine }: Planner, { parts, summary }: PlanQuestion, proof: ProofResult, calibration: Calibrated, facts: PlanFacts, blockSize: number, asker: Asker,
-): Promise<Placed | { reason: Reason }> {
+async function climb(
+  { engine }: Planner, { parts: asked, evidence }: PlanQuestion, calibration: Calibrated, facts: PlanFacts, blockSize: number, asker: Asker,
+): Promise<Placed | { readonly reason: Reason, readonly learned: EvidenceIds | null }> {
+  let parts = asked
+  const tried = (): Promise<ProofResult> => prove(engine, { parts, calibration, known: evidence.ids, promptTokens: evidence.promptTokens }, asker)
+  let proof = await tried()
+  if (!proof.proven && proof.refused) {
+    const bridged = withBridge(parts)
+    if (bridged) {
+      parts = bridged
+      facts.placement_detail = 'assistant_between'
+      proof = await tried()
+    }
+  }
+  const learned = proof.evidenceIds
   if (proof.proven) {
     facts.placement = 'user'
-    return { measured: proof.measured, shape: null }
+    return { measured: proof.measured, shape: null, parts, learned: proof.evidenceIds }
   }
   if (proof.measured) note(facts, proof.measured, blockSize)
-  if (proof.reason !== 'prefix_diverges' || !proof.evidenceIds || !completionsCanServe(summary)) return { reason: proof.reason }
-  const tokens = await planTokens(engine, parts, calibration, proof.evidenceIds, proof.measured?.window ?? null, asker)
-  if (!tokens) return { reason: proof.reason }
-  facts.placement = 'tokens'
+  if (proof.reason !== 'prefix_diverges' || !learned) return { reason: proof.reason, learned }
+  const tokens = await planTokens(engine, parts, calibration, learned, proof.measured, asker)
+  if ('user' in tokens) {
+    facts.placement = 'user'
+    return { measured: tokens.user, shape: null, parts, learned }
+  }
   facts.lost_placements = { user: proof.measured?.commonPrefixTokens ?? 0 }
-  return tokens
+  if ('unavailable' in tokens) {
+    facts.placement_detail = tokens.unavailable
+    return { reason: proof.reason, learned }
+  }
+  facts.placement = 'tokens'
+  return { ...tokens, parts, learned }
 }
+
+/** A short assistant message between: some templates refuse two user turns in a row, or one behind a tool's result. */
+function withBridge(parts: ForkParts): ForkParts | null {
+  const last = parts.following.at(-1)?.role ?? parts.evidence.messages[parts.headLength - 1]!.role
+  return last === 'assistant' ? null : { ...parts, following: [...parts.following, { role: 'assistant', json: bridge }] }
+}
+
+const bridge = Buffer.from('{"role":"assistant","content":"Understood."}')
 
 function note(facts: PlanFacts, measured: Measured, blockSize: number): void {
   facts.common_prefix_tokens = measured.commonPrefixTokens

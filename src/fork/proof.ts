@@ -24,7 +24,14 @@ export interface Measured {
 export type ProofResult =
   | { readonly proven: true, readonly measured: Measured, readonly evidenceIds: EvidenceIds }
   /** What was learned all the same; null where it did not come so far. */
-  | { readonly proven: false, readonly reason: Reason, readonly measured: Measured | null, readonly evidenceIds: EvidenceIds | null }
+  | {
+    readonly proven: false
+    readonly reason: Reason
+    readonly measured: Measured | null
+    readonly evidenceIds: EvidenceIds | null
+    /** The template takes no such fork. */
+    readonly refused: boolean
+  }
 
 export interface ProofQuestion {
   readonly parts: ForkParts
@@ -51,14 +58,14 @@ export async function prove(engine: Engine, question: ProofQuestion, asker: Aske
     whole ? null : renderFork(messages.with(parts.headLength, probe.json)),
     whole ? null : engine.roleHeader(evidence, evidence.messages[parts.headLength - 1]!.role, roleBehindHead(parts), calibration, asker),
   ])
-  if ('fault' in ids) return { proven: false, reason: ids.fault, measured: null, evidenceIds: null }
-  const failed = (reason: Reason, measured: Measured | null = null): ProofResult => ({ proven: false, reason, measured, evidenceIds: ids })
+  if ('fault' in ids) return { proven: false, reason: ids.fault, measured: null, evidenceIds: null, refused: false }
+  const failed = (reason: Reason, measured: Measured | null = null, refused = false): ProofResult => ({ proven: false, reason, measured, evidenceIds: ids, refused })
   // One more necessary condition: other dates, or other template defaults since the engine was restarted.
   // Such ids are not worth keeping: the engine may tell right ones the next time.
   if (question.promptTokens !== null && question.promptTokens !== ids.prompt.length) {
-    return { proven: false, reason: 'tokenizer_uncalibrated', measured: null, evidenceIds: null }
+    return { proven: false, reason: 'tokenizer_uncalibrated', measured: null, evidenceIds: null, refused: false }
   }
-  if ('fault' in fork) return failed(fork.fault === 'refused' ? 'prefix_diverges' : reasonOf(fork.fault))
+  if ('fault' in fork) return fork.fault === 'refused' ? failed('prefix_diverges', null, true) : failed(reasonOf(fork.fault))
   if (probed && 'fault' in probed && probed.fault !== 'refused') return failed(reasonOf(probed.fault))
 
   const commonPrefixTokens = commonPrefix(fork.ids, ids.prompt)

@@ -1,70 +1,107 @@
-// The directive's turn as token ids, found without knowing the template: two small renderings by the engine itself show
-// what stands behind a message where the reply begins (the tail), and where another turn follows (the turn).
+// The directive's turn as token ids, found without knowing the template: small renderings by the engine itself show what
+// stands behind a message where another turn follows, and one more of the evidence shows where its head's text ends.
 
-import { probeTexts } from '../engine/role-header.ts'
+import { probeTexts, withText, type ProbeText } from '../engine/role-header.ts'
 import { sample } from '../engine/calibration.ts'
 import type { Rendered } from '../engine/engine.ts'
 import type { Prompt } from '../engine/prompt.ts'
 import { commonPrefix } from '../wire/token-ids.ts'
-import { commonSuffix, endOf, joinIds } from '../wire/ids.ts'
+import { commonSuffix, joinIds, placesOf } from '../wire/ids.ts'
+import { bytesOf, memberNamed, membersOf } from '../wire/json-slices.ts'
 import type { ChatRequest } from '../wire/chat-request.ts'
+import { ownMessages } from './build.ts'
 
-export interface TokenTurn {
-  /** What the recorded prompt must end with. */
-  readonly tail: Uint32Array
-  /** What takes its place: whatever follows the head, the directive, and the generation prompt. */
-  readonly turn: Uint32Array
+type Render = (prompt: Prompt) => Promise<Rendered>
+
+/** Where the text of the head's last message ends in the evidence's prompt. */
+export interface HeadText {
+  /** Tokens up to and with its last one. */
+  readonly end: number
+  /** Ids of what follows a message that are merged into that last token, as they are without the merge. */
+  readonly merged: Uint32Array
 }
 
 /**
+ * Renders the evidence with another text in the head's last message: where the two renderings meet again, its text ends.
+ * @param sentinels last id of each probe's text, as the small conversation has it
+ * @returns null where the template does not show the message, or the engine does not answer
+ */
+export async function measureHeadText(
+  evidence: ChatRequest, headLength: number, prompt: Uint32Array, sentinels: Readonly<Record<ProbeText, number>>, render: Render,
+): Promise<HeadText | null> {
+  const messages = ownMessages(evidence)
+  const last = messages[headLength - 1]!
+  const text = probeTexts.find((text) => !endsLike(last, text)) ?? probeTexts[0]
+  const probed = await render({ options: evidence, messages: messages.with(headLength - 1, withText(last, text)) })
+  return 'ids' in probed ? headText(prompt, probed.ids, sentinels[text]) : null
+}
+
+/** Whether a message could end with the last token of a probe's text. */
+function endsLike(message: Buffer, text: ProbeText): boolean {
+  const content = memberNamed(membersOf(message, 0) ?? [], 'content')
+  return content !== undefined && bytesOf(message, content.value).subarray(-40).includes(text.slice(text.indexOf(' ') + 1))
+}
+
+/** @param sentinel last id of the text that the probe has in place of the head's last */
+export function headText(prompt: Uint32Array, probed: Uint32Array, sentinel: number): HeadText | null {
+  const shared = commonPrefix(prompt, probed)
+  if (shared === probed.length || shared === prompt.length) return null
+  const suffix = Math.min(commonSuffix(prompt, probed), prompt.length - shared, probed.length - shared)
+  const probeEnd = probed.lastIndexOf(sentinel, probed.length - suffix - 1) + 1
+  const merged = probed.slice(probeEnd, probed.length - suffix)
+  return probeEnd <= shared || merged.length > maxMerged ? null : { end: prompt.length - suffix, merged }
+}
+
+/** A merge reaches over few ids: a full stop, line feeds, the beginning of a mark that is ordinary text. */
+const maxMerged = 8
+
+export interface TokenTurn {
+  /** What stands behind a message of the head's last role: whatever follows the head, the directive, the generation prompt. */
+  readonly turn: Uint32Array
+  readonly sentinels: Readonly<Record<ProbeText, number>>
+}
+
+/**
+ * The evidence's system text and tools before a small conversation: some templates write them behind the last user turn.
  * @param role role of the head's last message
  * @param behind messages of the fork behind the head, the directive last
  * @returns null where the template takes no such conversation
  */
-export async function measureTurn(
-  request: ChatRequest, role: string, behind: readonly Buffer[], render: (prompt: Prompt) => Promise<Rendered>,
-): Promise<TokenTurn | null> {
-  const { options, messages } = sample(request)
-  const last = messages.findLastIndex((json) => parsed(json)['role'] === role)
+export async function measureTurn(evidence: ChatRequest, role: string, behind: readonly Buffer[], render: Render): Promise<TokenTurn | null> {
+  const front = ownMessages(evidence).slice(0, evidence.frontLength)
+  const turns = sample(evidence).messages.slice(evidence.frontLength > 0 ? 1 : 0)
+  const last = turns.findLastIndex((json) => parsed(json)['role'] === role)
   if (last < 0) return null
-  // The same role and shape, with a content that ends in a word of its own.
-  const ending = (text: string): Buffer[] => [...messages.slice(0, last), Buffer.from(JSON.stringify({ ...parsed(messages[last]!), content: text, tool_calls: undefined }))]
+  // The same role and shape, with a text that ends in a word of its own.
+  const ending = (text: string): Buffer[] =>
+    [...front, ...turns.slice(0, last), Buffer.from(JSON.stringify({ ...parsed(turns[last]!), content: text, tool_calls: undefined }))]
   const [one, other, followed] = await Promise.all([
-    render({ options, messages: ending(probeTexts[0]) }),
-    render({ options, messages: ending(probeTexts[1]) }),
-    render({ options, messages: [...ending(probeTexts[0]), ...behind] }),
+    render({ options: evidence, messages: ending(probeTexts[0]) }),
+    render({ options: evidence, messages: ending(probeTexts[1]) }),
+    render({ options: evidence, messages: [...ending(probeTexts[0]), ...behind] }),
   ])
   if (!('ids' in one) || !('ids' in other) || !('ids' in followed)) return null
-  const tailLength = commonSuffix(one.ids, other.ids)
-  const content = one.ids.subarray(commonPrefix(one.ids, other.ids), one.ids.length - tailLength)
-  if (content.length === 0) return null
-  const turnStart = endOf(content, followed.ids)
-  return turnStart < 0 ? null : { tail: one.ids.slice(one.ids.length - tailLength), turn: followed.ids.slice(turnStart) }
-}
-
-/**
- * The fork of a head that is all of the evidence: its prompt less the tail, plus the turn.
- * A real content may merge with what follows it: then the cut is the first place where prompt, tail and turn agree.
- * @returns null where they agree nowhere
- */
-export function afterWhole(prompt: Uint32Array, { tail, turn }: TokenTurn): Uint32Array | null {
-  const kept = tail.length - commonSuffix(prompt, tail)
-  if (kept > commonPrefix(tail, turn)) return null
-  return joinIds(prompt.subarray(0, prompt.length - tail.length + kept), turn.subarray(kept))
-}
-
-/**
- * The fork of a head that is a part of the evidence.
- * @param headEnd where the head ends in the evidence's prompt, in tokens
- * @returns null where what closes the head's last message is not what the turn starts with
- */
-export function afterPart(prompt: Uint32Array, headEnd: number, { turn }: TokenTurn): Uint32Array | null {
-  for (let closing = Math.min(headEnd, turn.length, 16); closing > 0; closing--) {
-    if (turn.subarray(0, closing).every((id, i) => prompt[headEnd - closing + i] === id)) {
-      return joinIds(prompt.subarray(0, headEnd), turn.subarray(closing))
-    }
+  const start = commonPrefix(one.ids, other.ids)
+  const suffix = commonSuffix(one.ids, other.ids)
+  const text = one.ids.subarray(start, one.ids.length - suffix)
+  const otherText = other.ids.subarray(start, other.ids.length - suffix)
+  if (text.length === 0 || otherText.length === 0) return null
+  // The system text may hold the same words: then only the place where they stood before is sure.
+  const places = placesOf(text, followed.ids)
+  const place = places.length === 1 ? places[0]! : places.includes(start) ? start : -1
+  if (place < 0) return null
+  return {
+    turn: followed.ids.slice(place + text.length),
+    sentinels: { [probeTexts[0]]: text.at(-1)!, [probeTexts[1]]: otherText.at(-1)! } as Record<ProbeText, number>,
   }
-  return null
+}
+
+/**
+ * The fork's ids: the evidence's up to the end of the head's text, then the turn.
+ * @returns null where the turn does not begin with what is merged into the head's last token
+ */
+export function placeTurn(prompt: Uint32Array, { end, merged }: HeadText, { turn }: Pick<TokenTurn, 'turn'>): Uint32Array | null {
+  return merged.every((id, i) => turn[i] === id) ? joinIds(prompt.subarray(0, end), turn.subarray(merged.length)) : null
 }
 
 function parsed(json: Buffer): Record<string, unknown> {

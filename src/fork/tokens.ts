@@ -1,67 +1,73 @@
 // The `tokens` placement: the evidence's own prompt ids up to the head's end, then the ids of what follows. A prefix
 // extension by construction, for any template; not sent for a family whose thinking marks are not known.
 
-import { probeOf } from '../engine/role-header.ts'
 import type { Calibrated } from '../engine/calibration.ts'
 import type { Asker, Engine } from '../engine/engine.ts'
 import { option, stringOption, type ChatRequest } from '../wire/chat-request.ts'
 import { commonPrefix } from '../wire/token-ids.ts'
 import type { EvidenceIds } from '../conversation/evidence.ts'
-import { ownMessages, type ForkParts } from './build.ts'
+import type { ForkParts } from './build.ts'
+import { completionsCanServe } from './completion-body.ts'
 import type { ReplyShape } from './completion-reply.ts'
-import { headEnd, type Measured } from './proof.ts'
-import { afterPart, afterWhole, measureTurn } from './token-turn.ts'
+import type { Measured } from './proof.ts'
+import { measureHeadText, measureTurn, placeTurn } from './token-turn.ts'
 
 export interface TokensFork {
   readonly measured: Measured
   readonly shape: ReplyShape
 }
 
+/** Why the placement is not to be had. */
+export type TokensUnavailable =
+  /** The template takes no small conversation of this shape, or does not show the head's last message. */
+  | 'turn_unknown'
+  /** The summary request wants what /v1/completions cannot give. */
+  | 'options'
+  /** The marks of the model's thinking are not known. */
+  | 'thinking_unknown'
+  /** The engine does not say how many tokens it can hold, and completions must be told. */
+  | 'window_unknown'
+
 /** Ids at the end of a turn that show how the reply is opened. */
 const openingIds = 24
 
-/** @returns null where the placement is not available: no turn to be had, no join, no family */
+/**
+ * What of a lost `user` fork and of this placement the ends of texts say.
+ * @param lost what was measured of the `user` placement; it wins after all where it shares the head to its last word
+ */
 export async function planTokens(
-  engine: Engine, parts: ForkParts, calibration: Calibrated, evidenceIds: EvidenceIds, window: number | null, asker: Asker,
-): Promise<TokensFork | null> {
-  const { evidence, headLength } = parts
+  engine: Engine, parts: ForkParts, calibration: Calibrated, evidenceIds: EvidenceIds, lost: Measured | null, asker: Asker,
+): Promise<TokensFork | { readonly user: Measured } | { readonly unavailable: TokensUnavailable }> {
+  const { evidence, summary, headLength } = parts
+  const { prompt } = evidenceIds
   const model = stringOption(evidence, 'model') ?? ''
   const role = evidence.messages[headLength - 1]!.role
   const render = (prompt: Parameters<Engine['render']>[0]): ReturnType<Engine['render']> => engine.render(prompt, calibration, true, null, asker)
-  const whole = headLength === evidence.messages.length
-  const [family, turn, end] = await Promise.all([
-    engine.thinkingFamily(evidence, calibration, asker),
+  const [families, turn] = await Promise.all([
+    engine.thinkingFamilies(evidence, calibration, asker),
     measureTurn(evidence, role, [...parts.following.map(({ json }) => json), parts.directive], render),
-    whole ? evidenceIds.withoutGenerationPrompt : endInEvidence(engine, evidence, headLength, calibration, evidenceIds, asker),
   ])
-  if (!family || !turn || end === null) return null
-  const ids = whole ? afterWhole(evidenceIds.prompt, turn) : afterPart(evidenceIds.prompt, end, turn)
-  if (!ids) return null
+  if (!turn) return { unavailable: 'turn_unknown' }
+  const text = await measureHeadText(evidence, headLength, prompt, turn.sentinels, render)
+  if (!text) return { unavailable: 'turn_unknown' }
+  // Templates close some messages only where the next one opens: then the marks behind the text differ, the head does not.
+  if (lost && lost.commonPrefixTokens >= text.end) return { user: { ...lost, headTokens: text.end } }
+
+  if (!completionsCanServe(summary)) return { unavailable: 'options' }
+  if (!families || families.length === 0) return { unavailable: 'thinking_unknown' }
+  const window = lost?.window ?? await engine.window(model, asker)
+  if (window === null) return { unavailable: 'window_unknown' }
+  const ids = placeTurn(prompt, text, turn)
   const opening = await engine.text(model, turn.turn.slice(-openingIds), asker)
-  if (opening === null) return null
-  const commonPrefixTokens = commonPrefix(ids, evidenceIds.prompt)
-  if (commonPrefixTokens < end) return null
+  if (ids === null || opening === null) return { unavailable: 'turn_unknown' }
   return {
-    measured: { forkIds: ids, commonPrefixTokens, headTokens: end, window },
+    measured: { forkIds: ids, commonPrefixTokens: commonPrefix(ids, prompt), headTokens: text.end, window },
     shape: {
-      family,
-      startsThinking: opening.trimEnd().endsWith(family.open.trimEnd()),
-      thinkingKeys: wantsThinking(parts.summary) ? calibration.thinkingKeys : [],
+      families,
+      startsThinking: opening.trimEnd().endsWith(families[0]!.open.trimEnd()),
+      thinkingKeys: wantsThinking(summary) ? calibration.thinkingKeys : [],
     },
   }
-}
-
-/** Where a head that is a part of the evidence ends in the evidence's own prompt; null where it cannot be measured. */
-async function endInEvidence(
-  engine: Engine, evidence: ChatRequest, headLength: number, calibration: Calibrated, ids: EvidenceIds, asker: Asker,
-): Promise<number | null> {
-  const messages = ownMessages(evidence)
-  const probe = probeOf(messages[headLength]!)
-  const [probed, header] = await Promise.all([
-    engine.render({ options: evidence, messages: messages.with(headLength, probe.json) }, calibration, true, null, asker),
-    engine.roleHeader(evidence, evidence.messages[headLength - 1]!.role, evidence.messages[headLength]!.role, calibration, asker),
-  ])
-  return 'ids' in probed && header ? headEnd(ids.prompt, probed.ids, header, probe.text) : null
 }
 
 /** `include_reasoning: false` leaves thinking out of a reply. */

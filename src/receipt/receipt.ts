@@ -10,6 +10,11 @@ export interface PlanFacts {
   agent: string | null
   conversation: string | null
   placement: 'user' | 'tokens' | null
+  /**
+   * How the placement was made (`assistant_between`: a short assistant message before the directive), or why the next
+   * one was not to be had (`turn_unknown`, `options`, `thinking_unknown`, `window_unknown`).
+   */
+  placement_detail: string | null
   /** Rungs of the ladder that lost, with the tokens that they would have shared. */
   lost_placements: { readonly user: number } | null
   proof: 'tokenize' | 'render' | null
@@ -28,7 +33,7 @@ export interface PlanFacts {
 
 export function noFacts(): PlanFacts {
   return {
-    agent: null, conversation: null, placement: null, lost_placements: null, proof: null, common_prefix_tokens: null, head_messages: null,
+    agent: null, conversation: null, placement: null, placement_detail: null, lost_placements: null, proof: null, common_prefix_tokens: null, head_messages: null,
     head_tokens: null, fork_tokens: null, reusable_tokens: null, block_size: null, parent_receipt: null,
     parent_completed_at: null, model: null, engine_version: null, max_tokens: null,
   }

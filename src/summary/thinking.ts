@@ -13,6 +13,7 @@ export interface ThinkingFamily {
 export const thinkingFamilies: readonly ThinkingFamily[] = [
   { open: '<think>', close: '</think>' }, // Qwen3, DeepSeek R1, GLM 4.5, MiniMax M2, Nemotron 3: their chat templates
   { open: '[THINK]', close: '[/THINK]' }, // Magistral, Ministral 3: mistral_reasoning_parser.py
+  { open: '<mm:think>', close: '</mm:think>' }, // MiniMax M3: minimax_m3_reasoning_parser.py
   { open: '<seed:think>', close: '</seed:think>' }, // Seed-OSS: seedoss_reasoning_parser.py
   { open: '<|channel>thought\n', close: '<channel|>' }, // Gemma 4: gemma4_reasoning_parser.py
   // gpt-oss: openai-harmony's channels; the answer is a message of its own.
@@ -54,8 +55,25 @@ function behindClosingMark(text: string): string {
   return text
 }
 
-/** The family whose marks open this thinking in a rendered prompt; null for none that is known. */
-export function familyIn(rendered: string, thinking: string): ThinkingFamily | null {
-  const before = rendered.slice(0, Math.max(0, rendered.indexOf(thinking)))
-  return thinkingFamilies.find(({ open }) => before.trimEnd().endsWith(open.trimEnd())) ?? null
+/** Characters at the end of a prompt that hold what opens the reply. */
+const openingLength = 80
+
+/**
+ * The families whose marks a model may think with, by what its template writes.
+ * @param rendered a rendered prompt whose last assistant message thought
+ * @param thinking that thought
+ * @returns the one family that the template knows; every known one where the template knows of no thinking at all; none
+ *   where it writes marks that are not known here
+ */
+export function familiesIn(rendered: string, thinking: string): readonly ThinkingFamily[] {
+  const at = rendered.lastIndexOf(thinking)
+  if (at >= 0) {
+    const before = rendered.slice(0, at).trimEnd()
+    return thinkingFamilies.filter(({ open }) => before.endsWith(open.trimEnd()))
+  }
+  // Some templates drop all earlier thinking and show their marks only where the reply begins.
+  const opening = rendered.slice(-openingLength)
+  const shown = thinkingFamilies.filter(({ open, close }) => opening.includes(open.trimEnd()) || opening.includes(close))
+  if (shown.length > 0) return shown.slice(0, 1)
+  return /think|thought|reason/i.test(opening) ? [] : thinkingFamilies
 }

@@ -8,12 +8,13 @@ export function commonSuffix(a: Uint32Array, b: Uint32Array): number {
   return i
 }
 
-/** Position behind the first occurrence of a sequence, or -1. */
-export function endOf(sought: Uint32Array, ids: Uint32Array): number {
+/** Where a sequence starts in another, every time. */
+export function placesOf(sought: Uint32Array, ids: Uint32Array): number[] {
+  const places: number[] = []
   for (let at = ids.indexOf(sought[0]!); at >= 0; at = ids.indexOf(sought[0]!, at + 1)) {
-    if (sought.every((id, i) => ids[at + i] === id)) return at + sought.length
+    if (sought.every((id, i) => ids[at + i] === id)) places.push(at)
   }
-  return -1
+  return places
 }
 
 /** One sequence of two. */
