@@ -1,7 +1,7 @@
 // Which part of the evidence a flattened summary request asks to have summarised: the history is one text with labels.
 // What is aligned leaves the text, what is not stays in the directive: nothing of the agent's request is lost.
 
-import { textParts, type ChatRequest } from '../wire/chat-request.ts'
+import { isFront, textInsides, textParts, type ChatRequest } from '../wire/chat-request.ts'
 import { sameBytes } from '../wire/json-slices.ts'
 import type { Coverage } from './coverage.ts'
 import { align, type Alignment } from './transcript.ts'
@@ -17,7 +17,9 @@ export function flattenedCoverage(evidence: ChatRequest, summary: ChatRequest, k
   const foreign = front.filter((message) => !evidence.messages.slice(0, evidence.frontLength)
     .some((own) => sameBytes(evidence.body, own.slice, summary.body, message.slice)))
   if (foreign.length > 0 && !knownSummariser) return { covered: false, reason: 'prefix_changed' }
-  if (turns.some(({ role }) => role !== 'user')) return { covered: false, reason: 'coverage_unproven' }
+  if (turns.some(({ role }) => role !== 'user' && !isFront(role))) return { covered: false, reason: 'coverage_unproven' }
+  // Only text survives being taken apart.
+  if ([...foreign, ...turns].some(({ slice }) => textInsides(summary.body, slice) === null)) return { covered: false, reason: 'media_unsupported' }
 
   const text = [...foreign, ...turns].flatMap(({ slice }) => textParts(summary.body, slice)).join('\n\n')
   const alignment = align(text, evidence)
@@ -46,8 +48,13 @@ function withoutHead(text: string, { start, ends, extras }: Alignment, headTurns
   return `${text.slice(0, start)}${mark}${quoted}${text.slice(ends[headTurns - 1])}`
 }
 
-/** Whether some later user turn of the evidence stands in the text, where its first does not. */
+/** Later messages that are looked for, spread over the conversation: all of them would take a search each. */
+const maxSought = 16
+
+/** Whether some later message of the evidence stands in the text, where its first does not. */
 function startsLater(text: string, evidence: ChatRequest): boolean {
-  return evidence.messages.slice(evidence.frontLength + 1).some(({ slice, role }) =>
-    (role === 'user' || role === 'tool') && textParts(evidence.body, slice).some((part) => part.trim().length > 40 && text.includes(part.trim().slice(0, 200))))
+  const later = evidence.messages.slice(evidence.frontLength + 1).filter(({ role }) => role === 'user' || role === 'tool')
+  const step = Math.max(1, Math.ceil(later.length / maxSought))
+  return later.filter((_, i) => i % step === 0).some(({ slice }) =>
+    textParts(evidence.body, slice).slice(0, 4).some((part) => part.trim().length > 40 && text.includes(part.trim().slice(0, 200))))
 }

@@ -1,39 +1,69 @@
-// What of a recorded message a transcript can show, and the forms in which agents write it down.
+// Takes recorded messages apart into the pieces that a transcript may show: texts, thinking, calls, results.
 
 import { elementsOf, isNull, memberNamed, membersOf, skipSpace, stringAt, type Slice } from '../wire/json-slices.ts'
 import { readText, stringMember, textParts, type ChatRequest, type Message } from '../wire/chat-request.ts'
+import { splitThinking } from './thinking.ts'
 
 /** A piece of a recorded message that is looked for in a transcript. */
 export interface Piece {
   readonly kind: 'text' | 'thinking' | 'call' | 'result'
   /** For a call: its name, then its argument values in order. Else the text alone. */
   readonly texts: readonly string[]
-  /** Of a call, or of the call that a result answers. */
-  readonly callId: string | null
-  /** Words that label the piece wherever it is printed: a call's id and the names of its arguments. */
-  readonly labels: readonly string[]
+  /** Of a result: the call of its unit that it answers, if one does. */
+  readonly answers: Piece | null
 }
 
-/** The pieces of a message that say something, in the order of the message. */
-export function piecesOf(request: ChatRequest, message: Message): Piece[] {
+/** What stands or falls together: a tool group, or any other message. */
+export interface Unit {
+  /** Messages that it has, by their index: `to` exclusive. */
+  readonly from: number
+  readonly to: number
+  readonly pieces: readonly Piece[]
+  /** Words that label its pieces wherever they are printed: names and ids of calls, names of their arguments. */
+  readonly labels: ReadonlySet<string>
+}
+
+/** The unit that begins with a message, its pieces in the order of the messages. */
+export function unitAt(request: ChatRequest, from: number): Unit {
+  const { messages } = request
+  let to = from + 1
+  if (messages[from]!.callIds.length > 0) while (messages[to]?.role === 'tool') to++
+  const pieces: Piece[] = []
+  const labels = new Set<string>()
+  const calls: { id: string, piece: Piece }[] = []
+  for (let i = from; i < to; i++) addPieces(request, messages[i]!, pieces, labels, calls)
+  return { from, to, pieces, labels }
+}
+
+function addPieces(request: ChatRequest, message: Message, pieces: Piece[], labels: Set<string>, calls: { id: string, piece: Piece }[]): void {
   const { body } = request
   const { role, slice, answers } = message
-  const pieces: Piece[] = []
-  const add = (kind: Piece['kind'], text: string | null, callId: string | null = null): void => {
-    if (text !== null && text.trim() !== '') pieces.push({ kind, texts: [text.trim()], callId, labels: callId ? wordsOf(callId) : [] })
+  const add = (kind: Piece['kind'], text: string, of: Piece | null = null): void => {
+    if (text.trim() !== '') pieces.push({ kind, texts: [text.trim()], answers: of })
   }
-  if (role === 'assistant') add('thinking', thinkingOf(body, slice))
-  if (role === 'tool') add('result', readText(body, slice), answers)
-  else for (const text of textParts(body, slice)) add('text', text)
+  if (role === 'tool') {
+    for (const word of wordsOf(answers ?? '')) labels.add(word)
+    add('result', readText(body, slice), calls.find(({ id }) => id !== '' && id === answers)?.piece ?? calls.find(({ id }) => id === '')?.piece ?? null)
+    return
+  }
+  if (role === 'assistant') add('thinking', stringMember(body, slice, 'reasoning') ?? stringMember(body, slice, 'reasoning_content') ?? '')
+  for (const text of textParts(body, slice)) {
+    // Thinking that no parser took out of the text; a transcript may leave it out.
+    const { visible, open } = role === 'assistant' ? splitThinking(text, true) : { visible: text, open: false }
+    if (!open && visible !== text) add('thinking', text.slice(0, text.length - visible.length))
+    add('text', open ? text : visible)
+  }
   for (const [i, call] of callsOf(body, slice).entries()) {
     const definition = memberNamed(membersOf(body, call.start) ?? [], 'function')
     const name = definition && stringMember(body, definition.value, 'name')
     if (!definition || !name) continue
-    const { values, keys } = leaves(stringMember(body, definition.value, 'arguments') ?? '')
-    const callId = message.callIds[i] ?? ''
-    pieces.push({ kind: 'call', texts: [name, ...values], callId, labels: [callId, name, ...keys].flatMap(wordsOf) })
+    const id = message.callIds[i] ?? ''
+    const { values, words } = leaves(stringMember(body, definition.value, 'arguments') ?? '')
+    const piece: Piece = { kind: 'call', texts: [name, ...values], answers: null }
+    pieces.push(piece)
+    calls.push({ id, piece })
+    for (const word of [id, name, ...words].flatMap(wordsOf)) labels.add(word)
   }
-  return pieces
 }
 
 /** The words of a text in lower case. */
@@ -41,42 +71,65 @@ export function wordsOf(text: string): string[] {
   return text.toLowerCase().match(/\p{L}+/gu) ?? []
 }
 
-function thinkingOf(body: Buffer, message: Slice): string | null {
-  return stringMember(body, message, 'reasoning') ?? stringMember(body, message, 'reasoning_content')
-}
-
 function callsOf(body: Buffer, message: Slice): Slice[] {
   const calls = memberNamed(membersOf(body, message.start) ?? [], 'tool_calls')
   return calls && !isNull(body, calls.value) ? elementsOf(body, calls.value.start) ?? [] : []
 }
 
+/** How the words of JSON are written elsewhere. */
+const jsonWords: Readonly<Record<string, readonly string[]>> = { true: ['true'], false: ['false'], null: ['null', 'none'] }
+
 /** The texts and numbers in a call's arguments, in order: what every way to print them has in common. */
-function leaves(args: string): { values: string[], keys: string[] } {
+function leaves(args: string): { values: string[], words: string[] } {
   const json = Buffer.from(args)
   const values: string[] = []
-  const keys: string[] = []
+  const words: string[] = []
   const visit = (slice: Slice): void => {
     const first = json[slice.start]
     if (first === 0x7b) {
       for (const { key, value } of membersOf(json, slice.start) ?? []) {
-        keys.push(key)
+        words.push(key)
         visit(value)
       }
     } else if (first === 0x5b) {
       for (const element of elementsOf(json, slice.start) ?? []) visit(element)
     } else {
-      values.push((first === 0x22 ? stringAt(json, slice) : json.toString('latin1', slice.start, slice.end)) ?? '')
+      const text = ((first === 0x22 ? stringAt(json, slice) : json.toString('latin1', slice.start, slice.end)) ?? '').trim()
+      if (first !== 0x22 && Object.hasOwn(jsonWords, text)) words.push(...jsonWords[text]!)
+      else if (text !== '') values.push(text)
     }
   }
   const start = skipSpace(json, 0)
   if (json[start] === 0x7b) visit({ start, end: json.length })
-  return { values: values.map((text) => text.trim()).filter((text) => text !== '' && !['true', 'false', 'null'].includes(text)), keys }
+  return { values, words }
 }
 
-/** The same text as agents print it: as it is, inside a JSON string, with XML's marks escaped, as Python's repr. */
-export const forms: readonly ((text: string) => string)[] = [
+const inJson = (text: string): string => JSON.stringify(text).slice(1, -1)
+const inXml = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+const plainAscii = (text: string): string => text.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+/** Python's repr. It takes double quotes only for a text that holds single ones alone. */
+function inRepr(text: string, whole: string): string {
+  const lines = text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('\r', '\\r').replaceAll('\t', '\\t')
+  return whole.includes("'") && !whole.includes('"') ? lines : lines.replaceAll("'", "\\'")
+}
+
+/**
+ * The same text as agents print it: as it is, in a JSON string (twice where messages are printed as JSON, or in
+ * ASCII as Python does), with XML's marks escaped, as Python's repr.
+ * @param whole the text that `text` is a part of
+ */
+export const forms: readonly ((text: string, whole: string) => string)[] = [
   (text) => text,
-  (text) => JSON.stringify(text).slice(1, -1),
-  (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'),
-  (text) => text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('\t', '\\t').replaceAll("'", "\\'"),
+  (text) => inJson(text),
+  (text) => inXml(text),
+  inRepr,
+  (text) => plainAscii(inJson(text)),
+  (text) => plainAscii(inJson(inJson(text))),
+  (text) => inJson(plainAscii(inJson(text))),
+  (text) => inXml(text).replaceAll('"', '&quot;').replaceAll("'", '&#x27;'),
+  (text) => inXml(text).replaceAll('"', '&quot;').replaceAll("'", '&#39;'),
+  (text) => inXml(inJson(text)),
+  (text) => inJson(inJson(text)),
+  (text) => text.replaceAll('\r\n', '\n'),
 ]

@@ -1,45 +1,114 @@
-// Aligns a flattened transcript with the recorded messages, one after the other, from the first. Claims only what it
-// finds, in order and close together; what stands between is kept for the directive unless it is a label. Its time
+// Aligns a flattened transcript with the recorded messages, tool group by tool group, from the first. Claims only what
+// it finds, in order and close together; what stands between is kept for the directive unless it is a label. Its time
 // grows linearly with the text: every search looks at a bounded stretch behind the last match.
 
 import type { ChatRequest } from '../wire/chat-request.ts'
-import { forms, piecesOf, wordsOf, type Piece } from './transcript-pieces.ts'
+import { earlierSummary } from './earlier-summary.ts'
+import { beginningOf, indexWithin, isInsideWord, sharedEnd, sharedLength } from './text-search.ts'
+import { isLabel, labelFollows } from './transcript-labels.ts'
+import { forms, unitAt, type Piece, type Unit } from './transcript-pieces.ts'
 
 export interface Alignment {
-  /** For every aligned message behind the system text: where its part of the transcript ends. */
-  readonly ends: readonly number[]
   /** Where the first aligned message starts. */
   readonly start: number
+  /** For every aligned message behind the system text: where its part of the transcript ends. */
+  readonly ends: readonly number[]
+  /** How many messages were found, those not counted of which a transcript shows nothing. */
+  readonly found: number
   /** What stands between matches and is no label, with the number of messages aligned before it. */
   readonly extras: readonly { readonly text: string, readonly after: number }[]
 }
 
-/** Longest text between two matches, in characters: labels, notes of the agent's own, a reminder. */
+/** Longest text between two matches, in characters: labels, notes of the agent's own, reasoning that was not recorded. */
 const maxGap = 2000
-/** How much of a text must match before its cut is believed, in characters. */
-const minBeginning = 48
+/** How much of a text must match before its cut is believed, and how much stands for itself among other text, in characters. */
+const telling = 48
+/** The same for the values of a call together, whose name and order tell too. */
+const tellingValues = 24
 /** Longest text between a call's name and its values, in characters: the names of its arguments, braces, quotes. */
 const maxInside = 200
-/** Occurrences of the first message that are tried. */
+/** Places that are tried for one piece. */
+const maxPlaces = 8
+/** Places that are tried for the first message, which may stand in the agent's instruction too. */
 const maxStarts = 4
+/** Pieces that may come before their turn: results between the calls of one message. */
+const maxAhead = 16
 
-/** @returns null where the first recorded message stands nowhere in the text */
+/** @returns null where the conversation's beginning does not stand in the text */
 export function align(transcript: string, evidence: ChatRequest): Alignment | null {
-  const messages = evidence.messages.slice(evidence.frontLength).map((message) => piecesOf(evidence, message))
-  const first = messages[0]?.find(({ kind }) => kind === 'text')
+  const whole = alignBehind(transcript, evidence, 0)
+  if (whole) return whole
+  const lead = earlierSummary(transcript, evidence)
+  return lead === 0 ? null : alignBehind(transcript, evidence, lead)
+}
+
+/** @param lead messages behind the system text that need not stand in the transcript */
+function alignBehind(transcript: string, evidence: ChatRequest, lead: number): Alignment | null {
+  const firstIndex = evidence.frontLength + lead
+  if (firstIndex >= evidence.messages.length) return null
+  const { pieces } = unitAt(evidence, firstIndex)
+  const first = pieces.find(({ kind }) => kind === 'text') ?? (lead > 0 ? pieces[0] : undefined)
   if (!first) return null
   let best: Alignment | null = null
   let from = 0
   for (let attempt = 0; attempt < maxStarts; attempt++) {
-    const found = earliest(transcript, first, from, transcript.length)
+    const found = matchOf(transcript, first, { from, limit: transcript.length, labels: null })
     if (!found) break
-    const alignment = alignFrom(transcript, messages, found.start)
-    if (!best || alignment.ends.length > best.ends.length) best = alignment
-    // A second message makes it the conversation's beginning, not a word that occurs again.
-    if (best.ends.length > 1 || messages.length === 1) break
+    const alignment = alignFrom(transcript, evidence, firstIndex, found.start)
+    if (!best || alignment.found > best.found) best = alignment
     from = found.start + 1
   }
-  return best && best.ends.length > 0 ? best : null
+  // A second message makes it the conversation's beginning, not words that occur again.
+  if (!best || best.found < Math.min(2, evidence.messages.length - firstIndex)) return null
+  return {
+    ...best,
+    ends: [...Array<number>(lead).fill(best.start), ...best.ends],
+    extras: best.extras.map(({ text, after }) => ({ text, after: after + lead })),
+  }
+}
+
+/** What was claimed of a unit, and whether its claim rests on results that the transcript leaves blank. */
+interface Claim {
+  readonly unit: Unit
+  readonly end: number
+  readonly found: boolean
+  readonly blank: boolean
+  readonly gaps: readonly string[]
+}
+
+function alignFrom(transcript: string, evidence: ChatRequest, firstIndex: number, start: number): Alignment {
+  const claims: Claim[] = []
+  let at = start
+  let labels: ReadonlySet<string> = new Set()
+  for (let index = firstIndex; index < evidence.messages.length;) {
+    const unit = unitAt(evidence, index)
+    const around = new Set([...labels, ...unit.labels])
+    const match = matchUnit(transcript, unit, at, around)
+    if (!match) break
+    const { matched, end, gaps } = match
+    // Where results are blank, nothing but labels stands between a call and what follows.
+    if (matched && claims.findLast(({ found }) => found)?.blank && !isLabel(gaps[0]!, around)) break
+    claims.push({ unit, end, found: matched, blank: match.blank, gaps: gaps.filter((gap) => !isLabel(gap, around)) })
+    index = unit.to
+    at = end
+    labels = matched ? unit.labels : around
+  }
+  dropUnproven(transcript, claims)
+  const ends = claims.flatMap(({ unit, end }) => Array<number>(unit.to - unit.from).fill(end))
+  const extras = claims.flatMap(({ unit, gaps }) => gaps.map((text) => ({ text, after: unit.from - firstIndex })))
+  return { start, ends, found: claims.reduce((sum, { unit, found }) => sum + (found ? unit.to - unit.from : 0), 0), extras }
+}
+
+/** Nothing proves the last messages where nothing of them was found, nor blank results where something else follows. */
+function dropUnproven(transcript: string, claims: Claim[]): void {
+  const dropUnfound = (): void => {
+    while (claims.length > 0 && !claims.at(-1)!.found) claims.pop()
+  }
+  dropUnfound()
+  const last = claims.at(-1)
+  if (!last?.blank || isLabel(transcript.slice(last.end), last.unit.labels)) return
+  claims.pop()
+  dropUnfound()
 }
 
 interface Match {
@@ -49,118 +118,144 @@ interface Match {
   readonly inside: readonly string[]
 }
 
-function alignFrom(transcript: string, messages: readonly (readonly Piece[])[], start: number): Alignment {
-  const ends: number[] = []
-  const extras: { text: string, after: number }[] = []
-  let at = start
-  /** Calls that the transcript does not show: their results must stand for them. */
-  const unshown = new Set<string>()
-  for (const pieces of messages) {
-    const found = matchMessage(transcript, pieces, at)
-    const missed = pieces.filter((piece) => !found.pieces.includes(piece))
-    for (const { kind, callId } of missed) if (kind === 'call') unshown.add(callId!)
-    const skipped = missed.some(({ kind, callId }) => kind === 'text' || (kind === 'result' && unshown.has(callId!)))
-    if (skipped) break
-    for (const text of found.extras) extras.push({ text, after: ends.length })
-    at = found.end
-    ends.push(at)
-  }
-  return { ends, start, extras }
+/** Where a piece may start, and what may stand in front of it. */
+interface Place {
+  readonly from: number
+  readonly limit: number
+  /** Label words, where what stands in front counts; null where it does not. */
+  readonly labels: ReadonlySet<string> | null
 }
 
-/** Takes the pieces of a message in whatever order the transcript has them. */
-function matchMessage(transcript: string, pieces: readonly Piece[], from: number): { pieces: Piece[], end: number, extras: string[] } {
-  const matched: Piece[] = []
+/**
+ * Takes the pieces of a unit in whatever order the transcript has them.
+ * @returns null where the transcript skips it
+ */
+function matchUnit(transcript: string, unit: Unit, from: number, labels: ReadonlySet<string>): { matched: boolean, blank: boolean, end: number, gaps: string[] } | null {
   const gaps: string[] = []
-  let left = pieces
+  const taken = new Set<Piece>()
+  /** Matches that telling text made: they stay while the position moves up to them. */
+  const known = new Map<Piece, Match>()
+  let left = unit.pieces
   let end = from
   for (;;) {
-    const next = nearest(transcript, left, end)
+    let next: { piece: Piece, match: Match } | null = null
+    for (const piece of left.slice(0, maxAhead)) {
+      const remembered = known.get(piece)
+      const match = remembered && remembered.start >= end ? remembered : matchOf(transcript, piece, { from: end, limit: end + maxGap, labels })
+      if (match && isTelling(piece)) known.set(piece, match)
+      if (match && (!next || match.start < next.match.start)) next = { piece, match }
+    }
     if (!next) break
-    gaps.push(transcript.slice(end, next.match.start), ...next.match.inside)
-    end = next.match.end
-    matched.push(next.piece)
-    left = left.filter((piece) => piece !== next.piece)
+    const { piece, match } = next
+    gaps.push(transcript.slice(end, match.start), ...match.inside)
+    end = match.end
+    taken.add(piece)
+    left = left.filter((other) => other !== piece)
   }
-  const labels = new Set(pieces.flatMap((piece) => piece.labels))
-  return { pieces: matched, end, extras: gaps.filter((text) => !isLabel(text, labels)) }
+  const blank = left.some(({ kind }) => kind === 'result')
+  const skips = left.some((piece) => piece.kind === 'text' ||
+    // A call that is not shown is there by its result, a result that is not shown by its call.
+    (piece.kind === 'result' && !(piece.answers && taken.has(piece.answers))))
+  if (skips || (blank && gaps.slice(1).some((gap) => !isLabel(gap, labels)))) return null
+  return { matched: taken.size > 0, blank, end, gaps }
 }
 
-/** Among the pieces that are left, the one that stands first behind a position. */
-function nearest(transcript: string, pieces: readonly Piece[], at: number): { piece: Piece, match: Match } | null {
-  let best: { piece: Piece, match: Match } | null = null
-  for (const piece of pieces) {
-    const match = earliest(transcript, piece, at, at + maxGap)
-    if (match && (!best || match.start < best.match.start)) best = { piece, match }
-  }
-  return best
+/** The first place where a piece stands, in whichever form. */
+function matchOf(transcript: string, piece: Piece, place: Place): Match | null {
+  if (piece.kind === 'call') return callAt(transcript, piece, place)
+  const mayBeCut = piece.kind !== 'text'
+  return textAt(transcript, piece.texts[0]!, mayBeCut, isTelling(piece) ? 'telling' : 'short', place)
 }
 
-/** The first place where a piece stands, in whichever form. @param limit where it must have started */
-function earliest(transcript: string, piece: Piece, from: number, limit: number): Match | null {
-  if (piece.kind === 'call') return callAt(transcript, piece, from, limit)
-  return textAt(transcript, piece.texts[0]!, piece.kind !== 'text', from, limit)
+/** Whether a piece stands for itself; any other must follow a label. */
+function isTelling({ kind, texts }: Piece): boolean {
+  return kind === 'call' ? texts.slice(1).reduce((sum, text) => sum + text.length, 0) >= tellingValues : texts[0]!.length >= telling
 }
 
-function textAt(transcript: string, text: string, mayBeCut: boolean, from: number, limit: number): Match | null {
+/** What a text is to its surroundings: it tells enough alone, it must follow a label, it is a value of a call. */
+type Weight = 'telling' | 'short' | 'value'
+
+function textAt(transcript: string, text: string, mayBeCut: boolean, weight: Weight, place: Place): Match | null {
   let best: Match | null = null
-  let previous: string | null = null
-  for (const form of forms) {
-    const beginning = form(text.slice(0, minBeginning))
-    if (beginning === previous) continue
-    previous = beginning
-    const start = indexWithin(transcript, beginning, from, limit)
-    if (start < 0 || (best && best.start <= start)) continue
-    const whole = form(text)
-    if (transcript.startsWith(whole, start)) best = { start, end: start + whole.length, inside: [] }
-    else if (mayBeCut && text.length > minBeginning) best = { start, end: start + sharedLength(transcript, start, whole), inside: [] }
+  for (const [beginning, written] of beginnings(text)) {
+    const limit = (): number => (best ? best.start - 1 : place.limit)
+    let start = indexWithin(transcript, beginning, place.from, limit())
+    for (let tries = 0; start >= 0 && tries < maxPlaces; tries++, start = indexWithin(transcript, beginning, start + 1, limit())) {
+      const match = matchAt(transcript, written.map((write) => write(text, text)), start, mayBeCut && text.length > telling, place)
+      if (!match || !isInPlace(transcript, match, weight, place)) continue
+      best = match
+      break
+    }
   }
-  return best
+  if (best || !mayBeCut || weight !== 'telling') return best
+  return endAt(transcript, text, place) ?? endAt(transcript, forms[1]!(text, text), place)
 }
 
-/** A call: its name as a word, and close behind it each of its values, at least their beginnings. */
-function callAt(transcript: string, { texts }: Piece, from: number, limit: number): Match | null {
-  const [name, ...values] = texts as [string, ...string[]]
-  for (let start = indexWithin(transcript, name, from, limit); start >= 0; start = indexWithin(transcript, name, start + 1, limit)) {
-    if (isWordCharacter(transcript[start - 1]) || isWordCharacter(transcript[start + name.length])) continue
+/** How a text may begin, each with the forms that begin so. */
+function beginnings(text: string): Map<string, (typeof forms)[number][]> {
+  const start = beginningOf(text, telling)
+  const found = new Map<string, (typeof forms)[number][]>()
+  for (const form of forms) {
+    const beginning = form(start, text)
+    const same = found.get(beginning)
+    if (same) same.push(form)
+    else found.set(beginning, [form])
+  }
+  return found
+}
+
+/** @param written the whole text in the forms that begin as the place does */
+function matchAt(transcript: string, written: readonly string[], start: number, mayBeCut: boolean, { labels }: Place): Match | null {
+  const whole = written.find((text) => transcript.startsWith(text, start))
+  if (whole !== undefined) return { start, end: start + whole.length, inside: [] }
+  if (!mayBeCut) return null
+  const shared = written.map((text) => ({ text, length: sharedLength(transcript, start, text) }))
+  const { text, length } = shared.reduce((longest, other) => (other.length > longest.length ? other : longest))
+  const end = start + length
+  // Cut in the middle: the end stands behind the mark.
+  const rest = labels && endAt(transcript, text.slice(length), { from: end, limit: end + maxInside, labels })
+  if (rest) return { start, end: rest.end, inside: [transcript.slice(end, rest.start)] }
+  return labelFollows(transcript, end, labels ?? new Set()) ? { start, end, inside: [] } : null
+}
+
+/** Where the end of a text stands whose beginning was cut off: a label in front of it, and of the text as much as matches. */
+function endAt(transcript: string, whole: string, { from, limit, labels }: Place): Match | null {
+  if (whole.length < telling || !labels) return null
+  const ending = whole.slice(-telling)
+  const found = indexWithin(transcript, ending, from, limit + whole.length)
+  if (found < 0) return null
+  const end = found + telling
+  const start = Math.max(from, end - sharedEnd(transcript, end, whole))
+  return start <= limit && isLabel(transcript.slice(from, start), labels) ? { start, end, inside: [] } : null
+}
+
+/** A short text says little: a label in front of it and a line's end behind it tell it from the same word elsewhere. */
+function isInPlace(transcript: string, { start, end }: Match, weight: Weight, { from, labels }: Place): boolean {
+  if (isInsideWord(transcript, start) || isInsideWord(transcript, end)) return false
+  if (weight !== 'short') return true
+  return /(?:^|[\n:,>"'\])*=]|\\n)[ \t]*$/.test(transcript.slice(Math.max(0, start - 8), start)) &&
+    (/^[ \t.]*(?:$|[\n<"'[\]})]|\\n|&lt;)/.test(transcript.slice(end, end + 8)) || labelFollows(transcript, end, labels ?? new Set())) &&
+    (labels === null || isLabel(transcript.slice(from, start), labels))
+}
+
+/** A call: its name as a word, and close behind it each of its values, at least their beginnings, with labels between. */
+function callAt(transcript: string, piece: Piece, { from, limit, labels }: Place): Match | null {
+  const [name, ...values] = piece.texts as [string, ...string[]]
+  const own = labels ?? new Set<string>()
+  let start = indexWithin(transcript, name, from, limit)
+  for (let tries = 0; start >= 0 && tries < maxPlaces; tries++, start = indexWithin(transcript, name, start + 1, limit)) {
+    if (isInsideWord(transcript, start) || isInsideWord(transcript, start + name.length)) continue
+    if (labels && !isTelling(piece) && !isLabel(`${transcript.slice(from, start)}(`, labels)) return null
     const inside: string[] = []
     let end = start + name.length
     const shown = values.every((value) => {
-      const match = textAt(transcript, value, true, end, end + maxInside)
-      if (!match) return false
-      inside.push(transcript.slice(end, match.start))
+      const match = textAt(transcript, value, true, 'value', { from: end, limit: end + maxInside, labels: own })
+      if (!match || !isLabel(`(${transcript.slice(end, match.start)}`, own)) return false
       end = match.end
+      inside.push(...match.inside)
       return true
     })
     if (shown) return { start, end, inside }
   }
   return null
-}
-
-function isWordCharacter(character: string | undefined): boolean {
-  return character !== undefined && /[\p{L}\p{N}_]/u.test(character)
-}
-
-/** indexOf that gives up behind a limit: what makes the whole linear. */
-function indexWithin(text: string, sought: string, from: number, limit: number): number {
-  if (limit >= text.length) return text.indexOf(sought, from)
-  const found = text.slice(from, limit + sought.length).indexOf(sought)
-  return found < 0 ? -1 : from + found
-}
-
-function sharedLength(text: string, at: number, other: string): number {
-  let shared = 0
-  for (let step = 1 << 12; step >= 1; step >>= 2) {
-    while (shared + step <= other.length && text.startsWith(other.slice(shared, shared + step), at + shared)) shared += step
-  }
-  return shared
-}
-
-/** Words that label a transcript's segments and mark its cuts; a gap of nothing else says nothing. */
-const labelWords = new Set(('user human assistant ai bot model tool tools result results response output call calls function name id ' +
-  'message messages role content type args arguments input text thinking reasoning thought truncated more characters chars ' +
-  'omitted lines tokens system event action observation xml json mode act plan of the').split(' '))
-
-function isLabel(gap: string, ofPieces: ReadonlySet<string>): boolean {
-  return gap.length <= 400 && wordsOf(gap).every((word) => labelWords.has(word) || ofPieces.has(word) || word.length === 1)
 }

@@ -1,0 +1,50 @@
+// What in a transcript is a label and says nothing: `[User]: `, `### Tool result: name (id)`, `</message>`, marks of a
+// cut. Words alone make no label, they must stand as one; when in doubt it is text and is kept.
+
+import { wordsOf } from './transcript-pieces.ts'
+
+const labelWords = new Set(('user human assistant ai bot model tool tools toolmessage aimessage humanmessage systemmessage result results ' +
+  'response output call calls function name id uuid index message messages from role content contents type args arguments input text thinking ' +
+  'reasoning thought truncated cut more characters chars bytes omitted elided hidden line lines tokens system event action observation xml json ' +
+  'mode act additional kwargs metadata status success').split(' '))
+
+/** Longest gap that can be a label, in characters. */
+const longestLabel = 400
+
+/** Words in a row, with what joins them in a label. */
+const wordRuns = /[\p{L}\p{N}_]+(?:[ \t.-]+[\p{L}\p{N}_]+)*/gu
+const maxWordsInARow = 8
+
+/** Whether a stretch of a transcript is made of labels alone. @param ofPieces words that label the pieces around it */
+export function isLabel(gap: string, ofPieces: ReadonlySet<string>): boolean {
+  if (gap.length > longestLabel) return false
+  const plain = withoutEscapes(gap)
+  return [...plain.matchAll(wordRuns)].every((run) => isLabelRun(plain, run, ofPieces))
+}
+
+/** Whether what follows a position is white space and then a label: a text that ends there was cut, or is over. */
+export function labelFollows(transcript: string, at: number, ofPieces: ReadonlySet<string>): boolean {
+  const plain = withoutEscapes(transcript.slice(at, at + longestLabel)).trimStart()
+  const line = plain.slice(0, plain.search(/\n|$/))
+  const [run] = line.matchAll(wordRuns)
+  return run === undefined ? !/[\p{L}\p{N}]/u.test(line) : isLabelRun(line, run, ofPieces)
+}
+
+/** Escaped line ends and quotes as what they are; times and long random ids away. */
+function withoutEscapes(gap: string): string {
+  return gap
+    .replace(/(\\)+[nrt]/g, '\n')
+    .replace(/&(?:lt|gt|amp|quot|apos|#x?[0-9a-f]+);/gi, '"')
+    .replace(/\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?/g, '')
+    .replace(/\b(?:[a-z]+-+)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:-\d+)?\b/gi, '')
+}
+
+function isLabelRun(text: string, run: RegExpExecArray, ofPieces: ReadonlySet<string>): boolean {
+  const before = text.slice(Math.max(0, run.index - 32), run.index)
+  const after = text.slice(run.index + run[0].length, run.index + run[0].length + 4).trimStart()
+  const words = wordsOf(run[0])
+  // A number alone is a label only in front of a list's item.
+  if (words.length === 0) return /(?:^|\n)\s*$/.test(before) && /^[.)]/.test(after)
+  return words.length <= maxWordsInARow && words.every((word) => labelWords.has(word) || ofPieces.has(word)) &&
+    (/^(?:[:=>\](){"'*,…]|\.\.)/.test(after) || /(?:[[\]<({#*/"'=…]|["']\s*:|\.\.|--)\s*$/.test(before) || /\b(?:role|type|name|id|tool|function)\s*[:=]\s*$/i.test(before))
+}

@@ -1,0 +1,14 @@
+// Every agent that is run, in the order of the table.
+
+import type { Recipe } from './recipe.ts'
+import { continueCli } from './recipes/continue.ts'
+import { deepagents, langchainJs, langchainJsDefault } from './recipes/langchain.ts'
+import { opencode, opencode12 } from './recipes/opencode.ts'
+import { pi } from './recipes/pi.ts'
+import { agentFramework, langchainPython, langchainPythonDefault, strands } from './recipes/python.ts'
+import { qwenCold, qwenWarm } from './recipes/qwen-code.ts'
+
+export const recipes: readonly Recipe[] = [
+  opencode, opencode12, qwenCold, qwenWarm, pi, continueCli, langchainJs, langchainJsDefault, deepagents,
+  strands, langchainPython, langchainPythonDefault, agentFramework,
+]

@@ -1,0 +1,127 @@
+// What a session shows: every summary with its decision, coverage and whether a word of the agent's got lost.
+
+import type { Exchange } from './recording-relay.ts'
+import type { Recipe } from './recipe.ts'
+import type { Session } from './session.ts'
+import { asksForSummary } from './model.ts'
+
+export interface SummaryLine {
+  /** What recognition took it for; null where it was taken for a main or side request. */
+  readonly agent: string | null
+  readonly decision: string
+  readonly reason: string | null
+  readonly headMessages: number | null
+  /** Messages of the last main request before it. */
+  readonly recordedMessages: number
+  readonly headTokens: number | null
+  readonly forkTokens: number | null
+  readonly cachedTokens: number | null
+  readonly valid: boolean | null
+  /** Lines of the agent's request that neither the fork's head nor its directive holds. */
+  readonly lostLines: readonly string[]
+}
+
+export interface Report {
+  readonly name: string
+  readonly agent: string | null
+  readonly version: string
+  readonly mains: number
+  readonly summaries: readonly SummaryLine[]
+  /** Main requests after the last summary. */
+  readonly mainsAfter: number
+  readonly exitCodes: readonly (number | null)[]
+  /** Every request reached the engine byte for byte, forks apart. */
+  readonly byteIdentical: boolean
+  readonly warnings: number
+  readonly note: string
+}
+
+export function reportOf(recipe: Recipe, version: string, { exchanges, received, logged, steps }: Session): Report {
+  const posts = exchanges.filter(({ method, body }) => method === 'POST' && body.length > 0)
+  const isSummary = (exchange: Exchange): boolean => 'decision' in exchange.warmfork || asksForSummary(bodyOf(exchange))
+  const summaries = posts.filter(isSummary)
+  const mains = posts.filter((exchange) => !isSummary(exchange))
+  return {
+    name: recipe.name,
+    agent: recipe.agent,
+    version,
+    mains: mains.length,
+    summaries: summaries.map((exchange) => {
+      const receipt = logged.find((line) => line.msg === 'receipt' && line['receipt'] === exchange.warmfork['receipt'])
+      const outcome = logged.find((line) => line.msg === 'outcome' && line['receipt'] === exchange.warmfork['receipt'])
+      const before = mains.filter(({ at, body }) => at <= exchange.at && body.includes('"tools"'))
+      const parent = before.at(-1) ?? mains.filter(({ at }) => at <= exchange.at).at(-1)
+      return {
+        agent: receipt?.['agent'] ?? null,
+        decision: exchange.warmfork['decision'] ?? 'relayed',
+        reason: exchange.warmfork['fallback-reason'] ?? null,
+        headMessages: receipt?.['head_messages'] ?? null,
+        recordedMessages: parent ? messagesOf(parent)?.length ?? 0 : 0,
+        headTokens: receipt?.['head_tokens'] ?? null,
+        forkTokens: receipt?.['fork_tokens'] ?? null,
+        cachedTokens: outcome?.['engine_cached_tokens'] ?? null,
+        valid: outcome?.['valid'] ?? null,
+        lostLines: exchange.warmfork['decision'] === 'forked' ? lostLines(exchange, sentFor(exchange, summaries, received.map(({ body }) => body))) : [],
+      }
+    }),
+    mainsAfter: mains.filter(({ at }) => at > (summaries.at(-1)?.at ?? Infinity)).length,
+    exitCodes: steps.map(({ code }) => code),
+    byteIdentical: posts.filter(({ warmfork }) => warmfork['decision'] !== 'forked').filter(({ status }) => status > 0)
+      .every(({ body, target }) => target.includes('tokens') || received.some((each) => each.body.equals(body))),
+    warnings: logged.filter(({ level }) => level >= 40).length,
+    note: recipe.note ?? '',
+  }
+}
+
+export function messagesOf(exchange: { readonly body: Buffer }): any[] | null {
+  return bodyOf(exchange).messages ?? null
+}
+
+function bodyOf({ body }: { readonly body: Buffer }): any {
+  try {
+    return JSON.parse(body.toString('utf8'))
+  } catch {
+    return {}
+  }
+}
+
+/** The fork of the n-th forked summary is the n-th body that the engine got and no agent sent. */
+function sentFor(exchange: Exchange, summaries: readonly Exchange[], received: readonly Buffer[]): Buffer | null {
+  const forked = summaries.filter(({ warmfork }) => warmfork['decision'] === 'forked')
+  const forks = received.filter((body) => body.includes('The conversation above is the material') || body.includes('"prompt":['))
+  return forks[forked.indexOf(exchange)] ?? null
+}
+
+function lostLines(exchange: Exchange, fork: Buffer | null): string[] {
+  const sent = fork && messagesOf({ body: fork })
+  if (!sent) return fork ? [] : ['the fork was not found']
+  const own = messagesOf(exchange)!.map(({ content }) => textOf(content)).join('\n')
+  const directive = textOf(sent.at(-1).content)
+  const kept = sent.slice(0, -1).map(sayings).join('\n')
+  const words = new Set(wordsOf(kept))
+  return own.split('\n').map((line) => line.trim()).filter((line) => line !== '' && !directive.includes(line) && !kept.includes(line))
+    .filter((line) => !wordsOf(line).every((word) => words.has(word) || labels.has(word) || (isCut(line) && /^\d+$/.test(word))))
+}
+
+/** A mark that says how much of an output was cut. */
+function isCut(line: string): boolean {
+  return /^\W*\d*\W*(more )?(characters |chars |lines )?(truncated|omitted)/i.test(line)
+}
+
+/** Everything that a message says. */
+function sayings({ content, tool_calls = [], reasoning, reasoning_content }: any): string {
+  const calls = (tool_calls ?? []).map((call: any) => `${call.id} ${call.function?.name} ${call.function?.arguments}`)
+  return [textOf(content), reasoning, reasoning_content, ...calls].filter(Boolean).join('\n')
+}
+
+const labels = new Set(['user', 'human', 'assistant', 'tool', 'tools', 'call', 'calls', 'result', 'results', 'reasoning', 'truncated', 'more', 'characters', 'function', 'name', 'role', 'content', 'type', 'message', 'path', 'json'])
+
+function wordsOf(text: string): string[] {
+  return (text.toLowerCase().match(/[\p{L}\p{N}]{4,}/gu) ?? [])
+}
+
+export function textOf(content: unknown): string {
+  if (typeof content === 'string') return content
+  if (!Array.isArray(content)) return ''
+  return content.map((part) => (typeof part === 'string' ? part : part?.text ?? '')).join('\n')
+}
