@@ -186,6 +186,12 @@ function faultThenMain(fault: Fault): NonNullable<Row['before']> {
   }
 }
 
+/** Rows of the collected field failures that a reason answers. */
+const cases: Partial<Record<string, string>> = {
+  model_changed: '[case 59] ', template_changed: '[case 34] ', options_changed: '[case 58] ', unreadable_body: '[case 35] ', fork_rejected: '[case 45] ',
+  incomplete_tool_group: '[case 53] ', mid_range: '[case 53] ', prefix_diverges: '[case 60] ',
+}
+
 t.test('every reason has a test here', async (t) => {
   t.same(Object.keys(rows).sort(), Object.keys(reasons).sort())
   for (const [reason, list] of Object.entries(rows)) t.ok(list.length > 0, reason)
@@ -194,7 +200,7 @@ t.test('every reason has a test here', async (t) => {
 for (const [reason, list] of Object.entries(rows)) {
   for (const row of list) {
     for (const [form, options] of [['not streamed', {}], ['streamed', streamed]] as const) {
-      t.test(`${reason}: ${row.when}, ${form}`, async (t) => checkRow(t, reason, row, options))
+      t.test(`${cases[reason] ?? ''}${reason}: ${row.when}, ${form}`, async (t) => checkRow(t, reason, row, options))
     }
   }
 }

@@ -2,6 +2,7 @@
 // that ends with an error event and neither finish nor [DONE]. It is never generated again.
 
 import t, { type Test } from 'tap'
+import { reasons } from '../../src/receipt/reasons.ts'
 import { verdicts, type InvalidReason } from '../../src/summary/verdict.ts'
 import { type Reply as Scripted, type SimulatorOptions } from '../../src/simulator/simulator.ts'
 import { type ChatBody, isFork, opencodeSession, type Session, startWarmfork, streamed, whenForked } from '../helpers/warmfork.ts'
@@ -82,15 +83,26 @@ const rows: Record<InvalidReason, readonly Row[]> = {
   ],
 }
 
+/** Rows of the collected field failures that a verdict answers. */
+const cases: Partial<Record<string, string>> = {
+  summary_tool_call: '[case 48] ', summary_empty: '[case 49] ', summary_tool_markup: '[case 50] ', summary_truncated: '[case 51] ',
+}
+
 t.test('every verdict has a test here', async (t) => {
   t.same(Object.keys(rows).sort(), Object.keys(verdicts).sort())
   for (const [reason, list] of Object.entries(rows)) t.ok(list.some(({ whole }) => whole) && list.some(({ stream }) => stream), reason)
 })
 
+t.test('[case 43] no message of ours reads like a context overflow to an agent', async (t) => {
+  for (const message of [...Object.values(verdicts), ...Object.values(reasons)]) {
+    t.notMatch(message, /context length|maximum context|too long|exceeds|context window|token limit exceeded|prompt is too/i)
+  }
+})
+
 for (const [reason, list] of Object.entries(rows)) {
   for (const row of list) {
-    if (row.whole) t.test(`${reason}: ${row.when}, not streamed`, async (t) => checkRow(t, reason, row, row.whole!, {}))
-    if (row.stream) t.test(`${reason}: ${row.when}, streamed`, async (t) => checkRow(t, reason, row, row.stream!, streamed))
+    if (row.whole) t.test(`${cases[reason] ?? ''}${reason}: ${row.when}, not streamed`, async (t) => checkRow(t, reason, row, row.whole!, {}))
+    if (row.stream) t.test(`${cases[reason] ?? ''}${reason}: ${row.when}, streamed`, async (t) => checkRow(t, reason, row, row.stream!, streamed))
   }
 }
 
