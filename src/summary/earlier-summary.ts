@@ -15,33 +15,38 @@ const maxLinesBefore = 12
 /** Characters of a line that are searched for. */
 const sample = 64
 
-/**
- * How many messages behind the system text lead up to and hold an earlier summary that stands in the request too.
- * The summary stays in the request's text: an instruction may refer to it there.
- */
-export function earlierSummary(text: string, evidence: ChatRequest): number {
-  for (let lead = 1; lead <= maxLead; lead++) {
-    const message = evidence.messages[evidence.frontLength + lead - 1]
-    if (!message || (message.role !== 'user' && message.role !== 'assistant') || message.callIds.length > 0) return 0
-    const content = readText(evidence.body, message.slice).trim()
-    if (isMostlyIn(text, content)) return lead
-    // The question in front of it: `What did we do so far?`
-    if (content.length > longestNote) return 0
-  }
-  return 0
+export interface EarlierSummary {
+  /** Messages behind the system text that lead up to it and hold it. */
+  readonly lead: number
+  /** Where it ends in the request's text. */
+  readonly end: number
 }
 
-/** Whether all but the agent's own note of a message stands in the text, in one piece. */
-function isMostlyIn(text: string, content: string): boolean {
-  if (content.length < shortest) return false
+/** An earlier summary that stands in the request too. It stays in the request's text: an instruction may refer to it there. */
+export function earlierSummary(text: string, evidence: ChatRequest): EarlierSummary | null {
+  for (let lead = 1; lead <= maxLead; lead++) {
+    const message = evidence.messages[evidence.frontLength + lead - 1]
+    if (!message || (message.role !== 'user' && message.role !== 'assistant') || message.callIds.length > 0) return null
+    const content = readText(evidence.body, message.slice).trim()
+    const end = endOfMost(text, content)
+    if (end !== null) return { lead, end }
+    // The question in front of it: `What did we do so far?`
+    if (content.length > longestNote) return null
+  }
+  return null
+}
+
+/** Where all but the agent's own note of a message ends in the text, in one piece; null where it is not there. */
+function endOfMost(text: string, content: string): number | null {
+  if (content.length < shortest) return null
   let at = 0
-  for (let line = 0; line < maxLinesBefore && at >= 0 && at <= longestNote; line++) {
+  for (let line = 0; line < maxLinesBefore && at <= longestNote; line++) {
     const found = text.indexOf(content.slice(at, at + sample))
     const shared = found < 0 ? 0 : sharedLength(text, found, content, at)
-    if (shared >= shortest && content.length - shared <= longestNote) return true
+    if (shared >= shortest && content.length - shared <= longestNote) return found + shared
     const next = content.indexOf('\n', at)
-    if (next < 0) return false
+    if (next < 0) return null
     at = next + 1 + /^\s*/.exec(content.slice(next + 1, next + 65))![0].length
   }
-  return false
+  return null
 }

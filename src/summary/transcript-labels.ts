@@ -46,5 +46,5 @@ function isLabelRun(text: string, run: RegExpExecArray, ofPieces: ReadonlySet<st
   // A number alone is a label only in front of a list's item.
   if (words.length === 0) return /(?:^|\n)\s*$/.test(before) && /^[.)]/.test(after)
   return words.length <= maxWordsInARow && words.every((word) => labelWords.has(word) || ofPieces.has(word)) &&
-    (/^(?:[:=>\](){"'*,…]|\.\.)/.test(after) || /(?:[[\]<({#*/"'=…]|["']\s*:|\.\.|--)\s*$/.test(before) || /\b(?:role|type|name|id|tool|function)\s*[:=]\s*$/i.test(before))
+    (/^(?:[:=>\](){"'*,…]|\.\.)/.test(after) || /(?:[[\]<>({#*/"'=…]|["']\s*:|\.\.|--)\s*$/.test(before) || /\b(?:role|type|name|id|tool|function)\s*[:=]\s*$/i.test(before))
 }

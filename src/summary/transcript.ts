@@ -38,8 +38,11 @@ const maxAhead = 16
 export function align(transcript: string, evidence: ChatRequest): Alignment | null {
   const whole = alignBehind(transcript, evidence, 0)
   if (whole) return whole
-  const lead = earlierSummary(transcript, evidence)
-  return lead === 0 ? null : alignBehind(transcript, evidence, lead)
+  const earlier = earlierSummary(transcript, evidence)
+  const behind = earlier && alignBehind(transcript, evidence, earlier.lead)
+  // Where the summary is the transcript's first segment, the transcript skips what was said before it.
+  const isSegment = earlier && behind && earlier.end <= behind.start && isLabel(transcript.slice(earlier.end, behind.start), new Set())
+  return isSegment ? null : behind
 }
 
 /** @param lead messages behind the system text that need not stand in the transcript */
