@@ -104,10 +104,12 @@ class SummaryRequest {
     const { plan, evidence, request } = decided
     if (plan.decision === 'forked') {
       if (this.#options.mode === 'on') return this.#fork(plan.fork, evidence!, request!, relay)
-      return this.#pass(relay, 'passed', 'observed_only', { eligible: true, forkSent: false })
+      await this.#pass(relay, 'passed', 'observed_only', { eligible: true, forkSent: false })
+    } else if (plan.decision === 'already_warm') {
+      await this.#pass(relay, 'already_warm', null, { eligible: false, forkSent: false })
+    } else {
+      await this.#pass(relay, 'passed', plan.reason, { eligible: false, forkSent: false })
     }
-    if (plan.decision === 'already_warm') return this.#pass(relay, 'already_warm', null, { eligible: false, forkSent: false })
-    return this.#pass(relay, 'passed', plan.reason, { eligible: false, forkSent: false })
   }
 
   async #decide(): Promise<Decided> {
@@ -135,12 +137,16 @@ class SummaryRequest {
     }
   }
 
-  /** The standalone path; without a request of the agent's own to send there is only the reason to tell. */
-  async #pass(relay: Relay, decision: 'already_warm' | 'passed', reason: Reason | null, was: { eligible: boolean, forkSent: boolean }): Promise<void> {
+  /**
+   * The standalone path; without a request of the agent's own to send there is only the reason to tell.
+   * @returns whether the engine answered with a 2xx
+   */
+  async #pass(relay: Relay, decision: 'already_warm' | 'passed', reason: Reason | null, was: { eligible: boolean, forkSent: boolean }): Promise<boolean> {
     if (this.#byId) {
       const receipt = this.#receipt('refused', reason, was)
-      return sendErrorAnswer(this.#request.response, { status: 422, code: reason!, message: reasons[reason!], type: 'summary_error' },
+      sendErrorAnswer(this.#request.response, { status: 422, code: reason!, message: reasons[reason!], type: 'summary_error' },
         ['x-should-retry', 'false', ...receiptHeaders(receipt), ...this.#options.replyHeaders])
+      return false
     }
     const receipt = this.#receipt(decision, reason, was)
     const observer = new SummaryObserver((how) => {
@@ -148,6 +154,7 @@ class SummaryRequest {
       this.#outcome(outcomeOf(receipt, observer.reply, verdict, null, { receivedAt: this.#request.receivedAt, firstTokenAt: observer.firstTokenAt }))
     })
     await relay.pass(this.#request, { observer, replyHeaders: receiptHeaders(receipt) })
+    return observer.isReadable
   }
 
   async #fork(fork: Fork, evidence: Evidence, evidenceRequest: ChatRequest, relay: Relay): Promise<void> {
@@ -169,8 +176,12 @@ class SummaryRequest {
       },
     })
     if (sent.end === 'rejected') {
-      if (planner.switches.refused(fork.model, fork.epoch)) this.#options.log.warn('the engine refused three forks in a row for a model; forking waits for a new calibration')
-      return this.#pass(relay, 'passed', 'fork_rejected', { eligible: true, forkSent: true })
+      const answered = await this.#pass(relay, 'passed', 'fork_rejected', { eligible: true, forkSent: true })
+      // An engine that refuses the agent's own request too, for its options or its load, says nothing about forks.
+      if (answered && planner.switches.refused(fork.model, fork.epoch)) {
+        this.#options.log.warn('the engine refused three forks in a row for a model; forking waits for a new calibration')
+      }
+      return
     }
     await this.#learn(fork, evidence, sent, receipt ?? this.#receipt('forked', null, { eligible: true, forkSent: true }))
   }

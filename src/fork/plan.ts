@@ -15,7 +15,7 @@ import { asFollowing, forkBody, forkMessages, type ForkParts } from './build.ts'
 import { budgetOf, reusableTokens, type Budgets } from './budget.ts'
 import { completionBody, completionsPath } from './completion-body.ts'
 import type { ReplyShape } from './completion-reply.ts'
-import { optionsAgainstFork } from './options.ts'
+import { forcesTool, optionsAgainstFork } from './options.ts'
 import { prove, reasonOf, renderOwn, type Measured, type ProofResult } from './proof.ts'
 import type { ForkSwitches } from './switches.ts'
 import { planTokens } from './tokens.ts'
@@ -95,6 +95,8 @@ export async function plan(planner: Planner, question: PlanQuestion, facts: Plan
   const calibration = await engine.calibration(request, asker)
   if (calibration.state === 'unanswered') return passed(calibration.reason)
   if (calibration.state === 'uncalibrated') return passed('tokenizer_uncalibrated')
+  // The evidence's own tool_choice would stay, and forces a call.
+  if (!calibration.toolChoiceNone && forcesTool(request)) return passed('unforkable_options')
   facts.proof = calibration.proof
   // A model that answers calibrations is one that the engine lists.
   facts.model = model
@@ -182,7 +184,7 @@ async function climb(
 }
 
 /** A short assistant message between: some templates refuse two user turns in a row, or one behind a tool's result. */
-function withBridge(parts: ForkParts): ForkParts | null {
+export function withBridge(parts: ForkParts): ForkParts | null {
   const last = parts.following.at(-1)?.role ?? parts.evidence.messages[parts.headLength - 1]!.role
   return last === 'assistant' ? null : { ...parts, following: [...parts.following, { role: 'assistant', json: bridge }] }
 }

@@ -95,6 +95,19 @@ t.test('[case 45] three refusals in a row switch forking off for the model, said
   t.equal((await warmfork.chat(session.summary)).warmfork['decision'], 'forked')
 })
 
+t.test('an engine that refuses the agent\'s own request too says nothing about forks', async (t) => {
+  const session = opencodeSession()
+  await warmfork.main(session)
+  warmfork.script.reply = () => ({ refuse: { status: 400 } })
+  for (let i = 0; i < 4; i++) {
+    const reply = await warmfork.chat(session.summary)
+    t.equal(reply.status, 400)
+    t.equal(reply.warmfork['fallback-reason'], 'fork_rejected')
+  }
+  warmfork.script.reply = undefined
+  t.equal((await warmfork.chat(session.summary)).warmfork['decision'], 'forked')
+})
+
 t.test('a fork that is answered between refusals leaves the model on', async (t) => {
   const session = opencodeSession()
   await warmfork.main(session)
