@@ -11,8 +11,7 @@ export function readTokenIds(answer: Buffer, key: '"tokens":[' | '"token_ids":['
   const start = at + key.length
   const end = answer.indexOf(0x5d, start)
   if (end < 0) return null
-  // An id takes at least one digit and a comma.
-  const ids = new Uint32Array((end - start + 2) >> 1)
+  let ids = scratch
   if (start === end) return new Uint32Array(0)
   let count = 0
   for (let i = start; ; i++) {
@@ -21,11 +20,21 @@ export function readTokenIds(answer: Buffer, key: '"tokens":[' | '"token_ids":['
     let value = 0
     for (let digit = digitAt(answer, i); digit >= 0 && digit <= 9; digit = digitAt(answer, ++i)) value = value * 10 + digit
     if (i === first || value > 0xffffffff) return null
+    if (count === ids.length) ids = larger(ids)
     ids[count++] = value
     while (answer[i] === space) i++
     if (i === end) return ids.slice(0, count)
     if (answer[i] !== comma) return null
   }
+}
+
+/** Where ids are gathered, for prompts of usual length: memory outside the heap makes the collector run. */
+const scratch = new Uint32Array(1 << 17)
+
+function larger(ids: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
+  const twice = new Uint32Array(2 * ids.length)
+  twice.set(ids)
+  return twice
 }
 
 const space = 0x20

@@ -37,18 +37,18 @@ try {
   const relayed = await cpuOfSummaries(relaying, 'passed')
 
   console.log(`conversation: ${tokens} tokens, ${JSON.stringify(main).length} bytes, ${main.messages.length} messages; ${availableParallelism()} cores, Node ${process.version}`)
-  console.log(`CPU of the proxy's process per summary request, median of ${rounds}:`)
-  print('forked, first byte to last', forked)
-  print('the same request relayed, fork.mode off', relayed)
-  print('planning, proving and judging', forked - relayed)
+  console.log(`CPU of the proxy's process per summary request, median and mean of ${rounds}; the mean has the collector's share:`)
+  print('forked, first byte to last', forked.median, forked.mean)
+  print('the same request relayed, fork.mode off', relayed.median, relayed.mean)
+  print('planning, proving and judging', forked.median - relayed.median, forked.mean - relayed.mean)
   console.log('where it goes, each part alone, in a warmed-up process:')
   for (const [name, ms] of partsOfAPlan(main, summary, tokens)) print(name, ms)
 } finally {
   for (const child of children) child.kill()
 }
 
-function print(name: string, ms: number): void {
-  console.log(`  ${name.padEnd(44)} ${ms.toFixed(1).padStart(6)} ms`)
+function print(name: string, ...figures: number[]): void {
+  console.log(`  ${name.padEnd(44)} ${figures.map((ms) => `${ms.toFixed(1).padStart(6)} ms`).join(' ')}`)
 }
 
 /** Starts a file of this folder. @returns the first line that it prints */
@@ -65,8 +65,8 @@ async function warmfork(engine: string, mode: 'on' | 'off'): Promise<{ url: stri
   return { url, adminUrl: admin_url }
 }
 
-/** Each summary after a main request of its own, so that no ids are known from the round before. @returns median, in ms */
-async function cpuOfSummaries({ url, adminUrl }: { url: string, adminUrl: string }, decision: string): Promise<number> {
+/** Each summary after a main request of its own, so that no ids are known from the round before. @returns ms */
+async function cpuOfSummaries({ url, adminUrl }: { url: string, adminUrl: string }, decision: string): Promise<{ median: number, mean: number }> {
   const mainBody = JSON.stringify(main)
   const summaryBody = JSON.stringify(summary)
   const measured: number[] = []
@@ -77,9 +77,9 @@ async function cpuOfSummaries({ url, adminUrl }: { url: string, adminUrl: string
     const reply = await post(url, summaryBody)
     const spent = await cpu(adminUrl) - before - scrape
     if (reply.headers.get('x-warmfork-decision') !== decision) throw new Error(`expected ${decision}: ${JSON.stringify([...reply.headers])}`)
-    if (round >= 0) measured.push(spent)
+    if (round >= 0) measured.push(spent * 1000)
   }
-  return measured.sort((a, b) => a - b)[Math.floor(rounds / 2)]! * 1000
+  return { median: measured.sort((a, b) => a - b)[Math.floor(rounds / 2)]!, mean: measured.reduce((sum, ms) => sum + ms) / rounds }
 }
 
 async function post(url: string, body: string): Promise<Response> {

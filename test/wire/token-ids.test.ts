@@ -50,3 +50,10 @@ t.test('the common prefix ends where the first id differs', async (t) => {
     assert.equal(commonPrefix(left, right), naive)
   }))
 })
+
+t.test('a prompt of any length is read whole', async (t) => {
+  for (const length of [(1 << 17) - 1, 1 << 17, (1 << 17) + 1, 600_000]) {
+    const list = Uint32Array.from({ length }, (_, i) => i)
+    t.ok(Buffer.from(readTokenIds(Buffer.from(`{"tokens":[${list.join(',')}]}`), '"tokens":[')!.buffer).equals(Buffer.from(list.buffer)), String(length))
+  }
+})
