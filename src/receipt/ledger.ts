@@ -15,6 +15,7 @@ export interface RecentReceipt extends Receipt {
 export class Ledger {
   readonly #log: Logger
   readonly #recent: RecentReceipt[] = []
+  #hinted = false
   readonly #summaries: Counter<'decision' | 'reason'>
   readonly #planSeconds: Histogram
   readonly #firstTokenSeconds: Histogram<'decision'>
@@ -47,8 +48,16 @@ export class Ledger {
     const entry = this.#recent.findLast(({ receipt }) => receipt === outcome.receipt)
     if (entry) entry.outcome = outcome
     if (outcome.first_token_ms !== null) this.#firstTokenSeconds.observe({ decision }, outcome.first_token_ms / 1000)
+    if (decision === 'forked' && outcome.prompt_tokens !== null && outcome.engine_cached_tokens === null) this.#hint()
     if (outcome.engine_cached_tokens !== null) this.#cachedTokens.inc({ decision }, outcome.engine_cached_tokens)
     this.#verdicts.inc({ decision, verdict: outcome.valid === null ? 'unknown' : outcome.valid ? 'valid' : outcome.invalid_reason ?? 'invalid' })
+  }
+
+  /** Said once: without the flag nobody sees what forks save. */
+  #hint(): void {
+    if (this.#hinted) return
+    this.#hinted = true
+    this.#log.info('the engine does not say how many prompt tokens were cached; vLLM does with --enable-prompt-tokens-details')
   }
 
   /** The last receipts, the newest first. */

@@ -56,6 +56,9 @@ t.test('[case 40] an engine that does not report cached tokens is no engine with
     t.equal(reply.warmfork['decision'], 'forked')
     t.match(await warmfork.outcome(reply), { engine_cached_tokens: null, prompt_ids_confirmed: true })
   }
+  const hints = warmfork.logged.filter(({ msg }) => msg.includes('--enable-prompt-tokens-details'))
+  t.equal(hints.length, 1, 'one hint to the flag')
+  t.equal(hints[0]!.level, 30)
 })
 
 t.test('[case 40] a fork behind a restarted engine reports 0 cached tokens, and never a verified hit', async (t) => {
@@ -67,4 +70,5 @@ t.test('[case 40] a fork behind a restarted engine reports 0 cached tokens, and 
   t.match(reply.warmfork, { decision: 'forked', 'cache-hit-verified': 'false' })
   t.match(await warmfork.receipt(reply), { cache_hit_verified: false })
   t.match(await warmfork.outcome(reply), { engine_cached_tokens: 0 })
+  t.notOk(warmfork.logged.some(({ msg }) => msg.includes('--enable-prompt-tokens-details')), '0 is a number')
 })

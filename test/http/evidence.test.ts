@@ -150,6 +150,20 @@ t.test('two equal main requests are one conversation: they give the same fork', 
   t.equal(await decisionOn(session.summary), 'forked')
 })
 
+t.test('evidence beyond evidence.max_bytes is not kept, and the oldest goes first', async (t) => {
+  const [first, second, third] = [opencodeSession(), opencodeSession(), opencodeSession()]
+  const small = await startWarmfork(t, { config: { evidence: { max_bytes: 2 * JSON.stringify(first.main).length + 15_000 } } })
+  for (const session of [first, second, third]) await small.main(session)
+  const found = async ({ summary }: Session): Promise<string> => (await small.chat(summary)).warmfork['decision']!
+  t.equal(await found(third), 'forked')
+  t.equal(await found(first), 'passed')
+  const bytes = Number(/^warmfork_evidence_bytes (\d+)$/m.exec(await (await fetch(`${small.app.adminUrl}/metrics`)).text())![1])
+  t.ok(bytes <= 2 * JSON.stringify(first.main).length + 15_000)
+  const tiny = await startWarmfork(t, { config: { evidence: { max_bytes: 1_000 } } })
+  await tiny.main(first)
+  t.equal((await tiny.chat(first.summary)).warmfork['fallback-reason'], 'no_warm_evidence')
+})
+
 const owner = ['authorization', 'Bearer Key-Of-A']
 
 for (const [who, headers] of Object.entries({
