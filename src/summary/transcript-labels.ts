@@ -45,6 +45,17 @@ function isLabelRun(text: string, run: RegExpExecArray, ofPieces: ReadonlySet<st
   const words = wordsOf(run[0])
   // A number alone is a label only in front of a list's item.
   if (words.length === 0) return /(?:^|\n)\s*$/.test(before) && /^[.)]/.test(after)
-  return words.length <= maxWordsInARow && words.every((word) => labelWords.has(word) || ofPieces.has(word)) &&
-    (/^(?:[:=>\](){"'*,…]|\.\.)/.test(after) || /(?:[[\]<>({#*/"'=…]|["']\s*:|\.\.|--)\s*$/.test(before) || /\b(?:role|type|name|id|tool|function)\s*[:=]\s*$/i.test(before))
+  const known = words.length <= maxWordsInARow && words.every((word) => labelWords.has(word) || ofPieces.has(word))
+  return known && (marksBehind.test(after) || marksBefore.test(before) || isLabelled(before, words, ofPieces))
+}
+
+/** What makes a label of the words around which it stands. */
+const marksBehind = /^(?:[:=>\](){"'*,…]|\.\.)/
+const marksBefore = /(?:[[\]<>({#*/"'=…]|["']\s*:|\.\.|--)\s*$/
+
+/** `Role: user`, `Action: read_file`: a name behind a label of one word. */
+function isLabelled(before: string, words: readonly string[], ofPieces: ReadonlySet<string>): boolean {
+  const label = /([\p{L}_]+)\s*[:=]\s*$/u.exec(before)?.[1]
+  if (label === undefined || !wordsOf(label).every((word) => labelWords.has(word))) return false
+  return /^(?:role|type|name|id)$/i.test(label) || words.every((word) => ofPieces.has(word))
 }

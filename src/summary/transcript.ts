@@ -138,7 +138,7 @@ function matchUnit(transcript: string, unit: Unit, from: number, labels: Readonl
   const taken = new Set<Piece>()
   /** Matches that telling text made: they stay while the position moves up to them. */
   const known = new Map<Piece, Match>()
-  let left = unit.pieces
+  const left = [...unit.pieces]
   let end = from
   for (;;) {
     let next: { piece: Piece, match: Match } | null = null
@@ -153,7 +153,7 @@ function matchUnit(transcript: string, unit: Unit, from: number, labels: Readonl
     gaps.push(transcript.slice(end, match.start), ...match.inside)
     end = match.end
     taken.add(piece)
-    left = left.filter((other) => other !== piece)
+    left.splice(left.indexOf(piece), 1)
   }
   const blank = left.some(({ kind }) => kind === 'result')
   const skips = left.some((piece) => piece.kind === 'text' ||
@@ -167,7 +167,7 @@ function matchUnit(transcript: string, unit: Unit, from: number, labels: Readonl
 function matchOf(transcript: string, piece: Piece, place: Place): Match | null {
   if (piece.kind === 'call') return callAt(transcript, piece, place)
   const mayBeCut = piece.kind !== 'text'
-  return textAt(transcript, piece.texts[0]!, mayBeCut, isTelling(piece) ? 'telling' : 'short', place)
+  return textAt(transcript, piece, 0, mayBeCut, isTelling(piece) ? 'telling' : 'short', place)
 }
 
 /** Whether a piece stands for itself; any other must follow a label. */
@@ -178,13 +178,15 @@ function isTelling({ kind, texts }: Piece): boolean {
 /** What a text is to its surroundings: it tells enough alone, it must follow a label, it is a value of a call. */
 type Weight = 'telling' | 'short' | 'value'
 
-function textAt(transcript: string, text: string, mayBeCut: boolean, weight: Weight, place: Place): Match | null {
+/** @param index which text of the piece */
+function textAt(transcript: string, piece: Piece, index: number, mayBeCut: boolean, weight: Weight, place: Place): Match | null {
+  const text = piece.texts[index]!
   let best: Match | null = null
-  for (const [beginning, written] of beginnings(text)) {
+  for (const [beginning, written] of beginningsOf(piece, index)) {
     const limit = (): number => (best ? best.start - 1 : place.limit)
     let start = indexWithin(transcript, beginning, place.from, limit())
     for (let tries = 0; start >= 0 && tries < maxPlaces; tries++, start = indexWithin(transcript, beginning, start + 1, limit())) {
-      const match = matchAt(transcript, written.map((write) => write(text, text)), start, mayBeCut && text.length > telling, place)
+      const match = matchAt(transcript, text, written, start, mayBeCut && text.length > telling, place)
       if (!match || !isInPlace(transcript, match, weight, place)) continue
       best = match
       break
@@ -194,8 +196,18 @@ function textAt(transcript: string, text: string, mayBeCut: boolean, weight: Wei
   return endAt(transcript, text, place) ?? endAt(transcript, forms[1]!(text, text), place)
 }
 
-/** How a text may begin, each with the forms that begin so. */
-function beginnings(text: string): Map<string, (typeof forms)[number][]> {
+type Beginnings = ReadonlyMap<string, readonly (typeof forms)[number][]>
+
+const knownBeginnings = new WeakMap<Piece, Beginnings[]>()
+
+/** How a text of a piece may begin, each with the forms that begin so. A piece is looked for several times. */
+function beginningsOf(piece: Piece, index: number): Beginnings {
+  const known = knownBeginnings.get(piece) ?? []
+  knownBeginnings.set(piece, known)
+  return known[index] ??= beginnings(piece.texts[index]!)
+}
+
+function beginnings(text: string): Beginnings {
   const start = beginningOf(text, telling)
   const found = new Map<string, (typeof forms)[number][]>()
   for (const form of forms) {
@@ -207,16 +219,19 @@ function beginnings(text: string): Map<string, (typeof forms)[number][]> {
   return found
 }
 
-/** @param written the whole text in the forms that begin as the place does */
-function matchAt(transcript: string, written: readonly string[], start: number, mayBeCut: boolean, { labels }: Place): Match | null {
-  const whole = written.find((text) => transcript.startsWith(text, start))
-  if (whole !== undefined) return { start, end: start + whole.length, inside: [] }
+/** @param written forms that begin as the place does */
+function matchAt(transcript: string, text: string, written: readonly (typeof forms)[number][], start: number, mayBeCut: boolean, { labels }: Place): Match | null {
+  let cut = { whole: '', length: -1 }
+  for (const form of written) {
+    const whole = form(text, text)
+    if (transcript.startsWith(whole, start)) return { start, end: start + whole.length, inside: [] }
+    const length = mayBeCut ? sharedLength(transcript, start, whole) : -1
+    if (length > cut.length) cut = { whole, length }
+  }
   if (!mayBeCut) return null
-  const shared = written.map((text) => ({ text, length: sharedLength(transcript, start, text) }))
-  const { text, length } = shared.reduce((longest, other) => (other.length > longest.length ? other : longest))
-  const end = start + length
+  const end = start + cut.length
   // Cut in the middle: the end stands behind the mark.
-  const rest = labels && endAt(transcript, text.slice(length), { from: end, limit: end + maxInside, labels })
+  const rest = labels && endAt(transcript, cut.whole.slice(cut.length), { from: end, limit: end + maxInside, labels })
   if (rest) return { start, end: rest.end, inside: [transcript.slice(end, rest.start)] }
   return labelFollows(transcript, end, labels ?? new Set()) ? { start, end, inside: [] } : null
 }
@@ -251,8 +266,8 @@ function callAt(transcript: string, piece: Piece, { from, limit, labels }: Place
     if (labels && !isTelling(piece) && !isLabel(`${transcript.slice(from, start)}(`, labels)) return null
     const inside: string[] = []
     let end = start + name.length
-    const shown = values.every((value) => {
-      const match = textAt(transcript, value, true, 'value', { from: end, limit: end + maxInside, labels: own })
+    const shown = values.every((_, i) => {
+      const match = textAt(transcript, piece, i + 1, true, 'value', { from: end, limit: end + maxInside, labels: own })
       if (!match || !isLabel(`(${transcript.slice(end, match.start)}`, own)) return false
       end = match.end
       inside.push(...match.inside)
