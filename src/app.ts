@@ -46,7 +46,6 @@ export async function startApp(config: Config, log: Logger): Promise<App> {
   const upstream = createUpstream({ origin: engine.origin, connectTimeoutMs: config.upstream.connect_timeout_ms })
   const replyHeaders = config.simulator ? ['x-warmfork-simulator', 'true'] : []
 
-  // Chat requests pass unchanged and leave no receipt: createChatHandler takes this place.
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const metrics = { contentType: registry.contentType, render: () => registry.metrics() }

@@ -26,6 +26,7 @@ import type { Recogniser, RequestKind } from './summary/recognise.ts'
 import { judge } from './summary/verdict.ts'
 import { readChatRequest, stringMember, type ChatRequest } from './wire/chat-request.ts'
 import { memberNamed, membersOf } from './wire/json-slices.ts'
+import { commonPrefix } from './wire/token-ids.ts'
 
 export interface ChatOptions {
   readonly upstream: Upstream
@@ -191,7 +192,7 @@ class SummaryRequest {
     const { planner, store, log } = this.#options
     const { promptIds, reply, verdict, firstTokenAt } = sent
     // By the `tokens` placement the engine would only echo what it was given.
-    const confirmed = fork.shape === null && promptIds ? promptIds.length === fork.ids.length && promptIds.every((id, i) => id === fork.ids[i]) : null
+    const confirmed = fork.shape === null && promptIds ? promptIds.length === fork.ids.length && commonPrefix(promptIds, fork.ids) === fork.ids.length : null
     this.#outcome(outcomeOf(receipt, reply, verdict, confirmed, { receivedAt: this.#request.receivedAt, firstTokenAt }))
     if (confirmed === false) {
       planner.engine.forget()

@@ -7,6 +7,7 @@ import { stringOption, type ChatRequest } from '../wire/chat-request.ts'
 import { readTokenIds } from '../wire/token-ids.ts'
 import { ask, type Answer } from './client.ts'
 import { calibrate, readRendered, sampleThought, shapeOf, thinkingSample, type Calibrated, type Calibration } from './calibration.ts'
+import { measureGenerationPrompt } from './generation-prompt.ts'
 import { measureRoleHeader, type RoleHeader } from './role-header.ts'
 import { readCacheConfig, type CacheConfig } from './metrics.ts'
 import { renderBody, tokenizeBody, type Prompt } from './prompt.ts'
@@ -31,6 +32,9 @@ export interface CalibrationLine {
   readonly tool_choice_none: boolean | null
 }
 
+/** How long a plan waits for the engine's version, in ms. */
+const versionTimeoutMs = 500
+
 export class Engine {
   readonly #upstream: Upstream
   readonly #log: (line: CalibrationLine) => void
@@ -38,11 +42,14 @@ export class Engine {
   /** By shape; void when the engine started anew. */
   readonly #calibrations = new Map<string, Promise<Calibration>>()
   readonly #headers = new Map<string, RoleHeader>()
+  readonly #generationPrompts = new Map<string, Uint32Array>()
   readonly #families = new Map<string, readonly ThinkingFamily[]>()
   readonly #windows = new Map<string, number>()
   #start = ''
   #epoch = 0
   #version: string | null = null
+  /** Asked once per start, whatever comes: a name for receipts must hold up no plan. */
+  #versionAsked: Promise<void> | null = null
 
   /**
    * @param options.calibrationTimeoutMs longest time one calibration may take as a whole, in ms
@@ -71,7 +78,8 @@ export class Engine {
       this.#start = config.start
       this.forget()
     }
-    if (this.#version === null) this.#version = await this.#askVersion(asker)
+    this.#versionAsked ??= this.#askVersion(asker)
+    await this.#versionAsked
     return config
   }
 
@@ -79,8 +87,10 @@ export class Engine {
   forget(): void {
     this.#epoch++
     this.#version = null
+    this.#versionAsked = null
     this.#calibrations.clear()
     this.#headers.clear()
+    this.#generationPrompts.clear()
     this.#families.clear()
     this.#windows.clear()
   }
@@ -151,6 +161,16 @@ export class Engine {
     return header
   }
 
+  /** The ids that open the assistant's turn behind a message of `role`; null where they cannot be had. */
+  async generationPrompt(request: ChatRequest, role: string, calibration: Calibrated, asker: Asker): Promise<Uint32Array | null> {
+    const key = `${shapeOf(request)} ${role}`
+    const known = this.#generationPrompts.get(key)
+    if (known) return known
+    const ids = await measureGenerationPrompt(request, role, (prompt, generationPrompt) => this.render(prompt, calibration, generationPrompt, null, asker))
+    if (ids) keep(this.#generationPrompts, key, ids)
+    return ids
+  }
+
   #calibrate(shape: string, request: ChatRequest, credentials: readonly string[]): Promise<Calibration> {
     const asker = { credentials, signal: AbortSignal.timeout(this.#calibrationTimeoutMs) }
     const calibration = calibrate(request, (target, body) => this.#ask('POST', target, asker, body))
@@ -171,9 +191,9 @@ export class Engine {
     return calibration
   }
 
-  async #askVersion(asker: Asker): Promise<string | null> {
-    const answer = await this.#ask('GET', '/version', asker)
-    return answer?.status === 200 ? /"version"\s*:\s*"([\w.+-]{1,64})"/.exec(answer.body.toString('utf8'))?.[1] ?? null : null
+  async #askVersion({ credentials, signal }: Asker): Promise<void> {
+    const answer = await this.#ask('GET', '/version', { credentials, signal: AbortSignal.any([signal, AbortSignal.timeout(versionTimeoutMs)]) })
+    this.#version = answer?.status === 200 ? /"version"\s*:\s*"([\w.+-]{1,64})"/.exec(answer.body.toString('utf8'))?.[1] ?? null : null
   }
 
   #ask(method: 'GET' | 'POST', target: string, asker: Asker, body?: Buffer): Promise<Answer | null> {

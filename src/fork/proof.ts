@@ -1,6 +1,7 @@
 // The proof (R6): by the engine's own token ids the head is a prefix of the evidence's prompt and of the fork's.
 // Asks few questions, all at once: one server works through them one after another.
 
+import { commonSuffix } from '../wire/ids.ts'
 import { commonPrefix } from '../wire/token-ids.ts'
 import type { Calibrated } from '../engine/calibration.ts'
 import type { Asker, Engine, Rendered } from '../engine/engine.ts'
@@ -101,12 +102,16 @@ async function evidenceIds(engine: Engine, question: ProofQuestion, whole: boole
   const epoch = `${engine.epoch} ${calibration.proof}`
   const known = question.known?.engine === epoch ? question.known : null
   if (known && (!whole || known.withoutGenerationPrompt !== null)) return known
-  const [prompt, bare] = await Promise.all([
+  const [prompt, opening] = await Promise.all([
     known ? { ids: known.prompt } : renderOwn(engine, evidence, calibration, true, asker),
-    whole ? renderOwn(engine, evidence, calibration, false, asker) : null,
+    whole ? engine.generationPrompt(evidence, evidence.messages.at(-1)!.role, calibration, asker) : null,
   ])
   // The chat endpoint took this prompt before: a refusal here says that the two do not agree.
   if ('fault' in prompt) return { fault: prompt.fault === 'refused' ? 'tokenizer_uncalibrated' : reasonOf(prompt.fault) }
+  if (opening && commonSuffix(prompt.ids, opening) === opening.length) {
+    return { engine: epoch, prompt: prompt.ids, withoutGenerationPrompt: prompt.ids.length - opening.length }
+  }
+  const bare = whole ? await renderOwn(engine, evidence, calibration, false, asker) : null
   if (bare && 'fault' in bare && bare.fault !== 'refused') return { fault: reasonOf(bare.fault) }
   const isPrefix = bare && 'ids' in bare && commonPrefix(bare.ids, prompt.ids) === bare.ids.length
   return { engine: epoch, prompt: prompt.ids, withoutGenerationPrompt: isPrefix ? bare.ids.length : null }

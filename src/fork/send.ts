@@ -3,7 +3,7 @@
 
 import { errorBody } from '../errors.ts'
 import { cut } from '../relay/cut.ts'
-import { headersForClient, isEventStream } from '../relay/headers.ts'
+import { headersForClient, headerValue, isEventStream } from '../relay/headers.ts'
 import { sendError, sendErrorAnswer } from '../relay/respond.ts'
 import type { ClientRequest, Exchange, Outgoing, Upstream, UpstreamFault } from '../relay/types.ts'
 import { addEvent, addReply, emptyReply, type ReplyState } from '../wire/chat-reply.ts'
@@ -120,6 +120,8 @@ class ForkExchange {
       this.#release('forked')
     } else if (isEventStream(rawHeaders)) {
       this.#mode = 'stream'
+      // Its bytes are edited, or end early: a length that something in front of the engine gave is not theirs.
+      this.#head.headers = withoutLength(this.#head.headers)
       this.#holdTimer = setTimeout(() => this.#guarded(() => this.#release('forked')), this.#sending.holdHeadersMs)
     } else {
       this.#mode = 'whole'
@@ -207,7 +209,7 @@ class ForkExchange {
     const { response } = this.#sending.request
     this.#verdict = { valid: false, reason: 'summary_engine_error' }
     if (this.#released) {
-      cut(response, this.#head!.headers.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'content-length'))
+      cut(response, headerValue(this.#head!.headers, 'content-length') !== undefined)
     } else {
       sendError(response, 'upstream_reset', ['x-should-retry', 'false', ...this.#sending.decided('forked')])
     }
@@ -254,6 +256,10 @@ class ForkExchange {
     request.gone.removeEventListener('abort', this.#leave)
     request.response.removeListener('drain', this.#resume)
   }
+}
+
+function withoutLength(headers: readonly string[]): string[] {
+  return headers.filter((_, i) => headers[i - (i % 2)]!.toLowerCase() !== 'content-length')
 }
 
 function withLength(headers: readonly string[], length: number): string[] {
