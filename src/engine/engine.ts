@@ -48,8 +48,7 @@ export class Engine {
   #start = ''
   #epoch = 0
   #version: string | null = null
-  /** Asked once per start, whatever comes: a name for receipts must hold up no plan. */
-  #versionAsked: Promise<void> | null = null
+  #versionAsked: Promise<string | null> | null = null
 
   /**
    * @param options.calibrationTimeoutMs longest time one calibration may take as a whole, in ms
@@ -78,8 +77,7 @@ export class Engine {
       this.#start = config.start
       this.forget()
     }
-    this.#versionAsked ??= this.#askVersion(asker)
-    await this.#versionAsked
+    await this.#learnVersion(asker)
     return config
   }
 
@@ -191,9 +189,19 @@ export class Engine {
     return calibration
   }
 
-  async #askVersion({ credentials, signal }: Asker): Promise<void> {
-    const answer = await this.#ask('GET', '/version', { credentials, signal: AbortSignal.any([signal, AbortSignal.timeout(versionTimeoutMs)]) })
-    this.#version = answer?.status === 200 ? /"version"\s*:\s*"([\w.+-]{1,64})"/.exec(answer.body.toString('utf8'))?.[1] ?? null : null
+  /** Asked once per start, whatever comes: a name for receipts must hold up no plan. */
+  async #learnVersion({ credentials, signal }: Asker): Promise<void> {
+    const asked = this.#versionAsked ??= this.#askVersion({ credentials, signal: AbortSignal.any([signal, AbortSignal.timeout(versionTimeoutMs)]) })
+    const version = await asked
+    if (asked !== this.#versionAsked) return
+    this.#version = version
+    // Nobody waited for the answer to the end.
+    if (signal.aborted) this.#versionAsked = null
+  }
+
+  async #askVersion(asker: Asker): Promise<string | null> {
+    const answer = await this.#ask('GET', '/version', asker).catch(() => null)
+    return answer?.status === 200 ? /"version"\s*:\s*"([\w.+-]{1,64})"/.exec(answer.body.toString('utf8'))?.[1] ?? null : null
   }
 
   #ask(method: 'GET' | 'POST', target: string, asker: Asker, body?: Buffer): Promise<Answer | null> {

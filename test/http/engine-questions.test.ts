@@ -72,14 +72,30 @@ for (const [what, fault] of Object.entries(metrics)) {
   })
 }
 
+for (const [what, fault] of Object.entries({ 'nothing': { kind: 'silence' }, '404': { kind: 'answer', status: 404, body: '' } } satisfies Record<string, Fault>)) {
+  t.test(`an engine whose /version answers ${what} is forked all the same, and asked for it once`, async (t) => {
+    const unnamed = await startWarmfork(t, { config: { proof: { timeout_ms: 2_000 } } })
+    unnamed.script.fault = ({ path }) => path === '/version' ? fault : undefined
+    for (let i = 0; i < 2; i++) {
+      const session = opencodeSession()
+      await unnamed.main(session)
+      const from = performance.now()
+      const reply = await unnamed.chat(session.summary)
+      t.equal(reply.warmfork['decision'], 'forked')
+      t.ok(performance.now() - from < 1_500)
+      t.equal((await unnamed.receipt(reply))['engine_version'], null)
+    }
+    t.equal(unnamed.engine.requests.filter(({ target }) => target === '/version').length, 1)
+  })
+}
+
 t.test('a plan asks few questions, and the second of a conversation fewer', async (t) => {
   const session = opencodeSession()
   await warmfork.main(session)
   await warmfork.chat(calibrated.summary)
   const first = warmfork.since()
   await warmfork.chat(session.summary)
-  t.strictSame(first.questions().sort(), ['GET /metrics', 'POST /tokenize', 'POST /tokenize', 'POST /tokenize'],
-    'the evidence with and without its generation prompt, and the fork')
+  t.strictSame(first.questions().sort(), ['GET /metrics', 'POST /tokenize', 'POST /tokenize'], 'the evidence and the fork')
   const second = warmfork.since()
   await warmfork.chat(session.summary)
   t.strictSame(second.questions().sort(), ['GET /metrics', 'POST /tokenize'], "the evidence's ids are kept")
