@@ -49,13 +49,13 @@ export function align(transcript: string, evidence: ChatRequest): Alignment | nu
 function alignBehind(transcript: string, evidence: ChatRequest, lead: number): Alignment | null {
   const firstIndex = evidence.frontLength + lead
   if (firstIndex >= evidence.messages.length) return null
-  const { pieces } = unitAt(evidence, firstIndex)
+  const { pieces, labels } = unitAt(evidence, firstIndex)
   const first = pieces.find(({ kind }) => kind === 'text') ?? (lead > 0 ? pieces[0] : undefined)
   if (!first) return null
   let best: Alignment | null = null
   let from = 0
   for (let attempt = 0; attempt < maxStarts; attempt++) {
-    const found = matchOf(transcript, first, { from, limit: transcript.length, labels: null })
+    const found = matchOf(transcript, first, { from, limit: transcript.length, labels, isFirst: true })
     if (!found) break
     const alignment = alignFrom(transcript, evidence, firstIndex, found.start)
     if (!best || alignment.found > best.found) best = alignment
@@ -89,8 +89,8 @@ function alignFrom(transcript: string, evidence: ChatRequest, firstIndex: number
     const match = matchUnit(transcript, unit, at, around)
     if (!match) break
     const { matched, end, gaps } = match
-    // Where results are blank, nothing but labels stands between a call and what follows.
-    if (matched && claims.findLast(({ found }) => found)?.blank && !isLabel(gaps[0]!, around)) break
+    // Where results are blank, nothing but labels stands between a call and what follows, and no result of another call.
+    if (matched && claims.findLast(({ found }) => found)?.blank && (match.first === 'result' || !isLabel(gaps[0]!, around))) break
     claims.push({ unit, end, found: matched, blank: match.blank, gaps: gaps.filter((gap) => !isLabel(gap, around)) })
     index = unit.to
     at = end
@@ -125,15 +125,17 @@ interface Match {
 interface Place {
   readonly from: number
   readonly limit: number
-  /** Label words, where what stands in front counts; null where it does not. */
-  readonly labels: ReadonlySet<string> | null
+  /** Words that label the pieces around. */
+  readonly labels: ReadonlySet<string>
+  /** The first piece of all: anything may stand in front. */
+  readonly isFirst?: boolean
 }
 
 /**
  * Takes the pieces of a unit in whatever order the transcript has them.
  * @returns null where the transcript skips it
  */
-function matchUnit(transcript: string, unit: Unit, from: number, labels: ReadonlySet<string>): { matched: boolean, blank: boolean, end: number, gaps: string[] } | null {
+function matchUnit(transcript: string, unit: Unit, from: number, labels: ReadonlySet<string>): { matched: boolean, first: Piece['kind'] | undefined, blank: boolean, end: number, gaps: string[] } | null {
   const gaps: string[] = []
   const taken = new Set<Piece>()
   /** Matches that telling text made: they stay while the position moves up to them. */
@@ -160,7 +162,8 @@ function matchUnit(transcript: string, unit: Unit, from: number, labels: Readonl
     // A call that is not shown is there by its result, a result that is not shown by its call.
     (piece.kind === 'result' && !(piece.answers && taken.has(piece.answers))))
   if (skips || (blank && gaps.slice(1).some((gap) => !isLabel(gap, labels)))) return null
-  return { matched: taken.size > 0, blank, end, gaps }
+  const [first] = taken
+  return { matched: taken.size > 0, first: first?.kind, blank, end, gaps }
 }
 
 /** The first place where a piece stands, in whichever form. */
@@ -231,14 +234,14 @@ function matchAt(transcript: string, text: string, written: readonly (typeof for
   if (!mayBeCut) return null
   const end = start + cut.length
   // Cut in the middle: the end stands behind the mark.
-  const rest = labels && endAt(transcript, cut.whole.slice(cut.length), { from: end, limit: end + maxInside, labels })
+  const rest = endAt(transcript, cut.whole.slice(cut.length), { from: end, limit: end + maxInside, labels })
   if (rest) return { start, end: rest.end, inside: [transcript.slice(end, rest.start)] }
-  return labelFollows(transcript, end, labels ?? new Set()) ? { start, end, inside: [] } : null
+  return labelFollows(transcript, end, labels) ? { start, end, inside: [] } : null
 }
 
 /** Where the end of a text stands whose beginning was cut off: a label in front of it, and of the text as much as matches. */
-function endAt(transcript: string, whole: string, { from, limit, labels }: Place): Match | null {
-  if (whole.length < telling || !labels) return null
+function endAt(transcript: string, whole: string, { from, limit, labels, isFirst }: Place): Match | null {
+  if (whole.length < telling || isFirst) return null
   const ending = whole.slice(-telling)
   const found = indexWithin(transcript, ending, from, limit + whole.length)
   if (found < 0) return null
@@ -248,27 +251,26 @@ function endAt(transcript: string, whole: string, { from, limit, labels }: Place
 }
 
 /** A short text says little: a label in front of it and a line's end behind it tell it from the same word elsewhere. */
-function isInPlace(transcript: string, { start, end }: Match, weight: Weight, { from, labels }: Place): boolean {
+function isInPlace(transcript: string, { start, end }: Match, weight: Weight, { from, labels, isFirst }: Place): boolean {
   if (isInsideWord(transcript, start) || isInsideWord(transcript, end)) return false
   if (weight !== 'short') return true
   return /(?:^|[\n:,>"'\])*=]|\\n)[ \t]*$/.test(transcript.slice(Math.max(0, start - 8), start)) &&
-    (/^[ \t.]*(?:$|[\n<"'[\]})]|\\n|&lt;)/.test(transcript.slice(end, end + 8)) || labelFollows(transcript, end, labels ?? new Set())) &&
-    (labels === null || isLabel(transcript.slice(from, start), labels))
+    (/^[ \t.]*(?:$|[\n<"'[\]})]|\\n|&lt;)/.test(transcript.slice(end, end + 8)) || labelFollows(transcript, end, labels)) &&
+    (isFirst || isLabel(transcript.slice(from, start), labels))
 }
 
 /** A call: its name as a word, and close behind it each of its values, at least their beginnings, with labels between. */
-function callAt(transcript: string, piece: Piece, { from, limit, labels }: Place): Match | null {
+function callAt(transcript: string, piece: Piece, { from, limit, labels, isFirst }: Place): Match | null {
   const [name, ...values] = piece.texts as [string, ...string[]]
-  const own = labels ?? new Set<string>()
   let start = indexWithin(transcript, name, from, limit)
   for (let tries = 0; start >= 0 && tries < maxPlaces; tries++, start = indexWithin(transcript, name, start + 1, limit)) {
     if (isInsideWord(transcript, start) || isInsideWord(transcript, start + name.length)) continue
-    if (labels && !isTelling(piece) && !isLabel(`${transcript.slice(from, start)}(`, labels)) return null
+    if (!isFirst && !isTelling(piece) && !isLabel(`${transcript.slice(from, start)}(`, labels)) return null
     const inside: string[] = []
     let end = start + name.length
     const shown = values.every((_, i) => {
-      const match = textAt(transcript, piece, i + 1, true, 'value', { from: end, limit: end + maxInside, labels: own })
-      if (!match || !isLabel(`(${transcript.slice(end, match.start)}`, own)) return false
+      const match = textAt(transcript, piece, i + 1, true, 'value', { from: end, limit: end + maxInside, labels })
+      if (!match || !isLabel(`(${transcript.slice(end, match.start)}`, labels)) return false
       end = match.end
       inside.push(...match.inside)
       return true
