@@ -1,6 +1,7 @@
 // The model behind the agents: calls the agent's own tools for some turns, then answers; asked for a summary, it writes one.
 
 import type { Reply, ReplyRequest } from '../../src/simulator/simulator.ts'
+import { prompts } from './prompts.ts'
 import { filesOf } from './workspace.ts'
 
 export interface ModelScript {
@@ -13,28 +14,34 @@ export interface ModelScript {
   /** What it writes when asked for a summary. */
   readonly summary?: string
   readonly reasoning?: boolean
-  /** Tokens that the agent is told its window has. */
-  readonly window?: number
+  /** What it answers where it calls no tool. */
+  readonly answer?: (count: number) => string
 }
 
-export const summaryText = '# Goal\nFind out what the notes say about each depot.\n# Done\nSeveral notes were read; the stock figures are in them.\n' +
-  '# Next\nRead the notes that are left and answer with one line for each.'
+const summaryText = [
+  '# Goal', 'Find out what the notes of this folder say about each depot, and which shelf is named most often.',
+  '# Done', 'Several notes were read one after another, each whole; every one lists forty-five depots with crates, part, shelf and round.',
+  'No note contradicts another so far, and no depot occurs in two of them.',
+  '# Decisions', 'The notes are read in the order of their numbers, so that none is left out. Nothing in the folder is changed.',
+  '# Next', 'Read the notes that are left, then answer with one line for each depot and name the shelf.',
+].join('\n')
 
 const readers = [/^read(_?file)?$/i, /^view$/i, /read_?file/i, /^(bash|shell|terminal|execute|run_shell_command|run_command|run_commands|execute_bash)$/i, /file_editor|editor/i, /read/i, /shell|bash|command/i]
 
-export interface ScriptedModel {
-  reply(request: ReplyRequest): Reply
-  /** The user has typed something new. */
-  prompted(): void
-}
-
 /** The model of one session; it reads another file at every call. */
-export function scriptedModel(script: ModelScript, work: string): ScriptedModel {
+export function scriptedModel(script: ModelScript, work: string): (request: ReplyRequest) => Reply {
   let read = 0
   let done = 0
-  const reply = ({ body, endpoint }: ReplyRequest): Reply => {
-    if (endpoint === 'completions' || asksForSummary(body)) return { content: script.summary ?? summaryText }
+  const prompted = new Set<string>()
+  return ({ body, endpoint }) => {
+    if (endpoint === 'completions' || asksForSummary(body)) return { content: (script.summary ?? summaryText).replace('Done', `Done up to note ${read}`) }
+    const prompt = newPrompt(body.messages, prompted)
+    if (prompt) {
+      prompted.add(prompt)
+      done = 0
+    }
     const tool = pickTool(body.tools ?? [], script.tools)
+    if (!tool && script.answer) return { content: script.answer(++read) }
     if (!tool || done++ >= (script.calls ?? 6)) return { content: `The depots are listed in the notes; note ${read} was the last one read.` }
     const file = filesOf(work)[read++ % filesOf(work).length]!
     const args = script.args?.(tool.function.name, file) ?? argumentsFor(tool, file)
@@ -44,7 +51,6 @@ export function scriptedModel(script: ModelScript, work: string): ScriptedModel 
       toolCalls: [{ name: tool.function.name, arguments: args }],
     }
   }
-  return { reply, prompted: () => void (done = 0) }
 }
 
 /** Whether the front or the last message asks for one; the prompts of a session have none of these words. */
@@ -54,6 +60,12 @@ export function asksForSummary({ messages = [], tools = [] }: { readonly message
   const text = JSON.stringify(last.content).slice(-6_000)
   const front = messages.length <= 3 && tools.length === 0 ? JSON.stringify(messages.map(({ content }) => content)).slice(0, 8_000) : ''
   return !/\btitle\b/i.test(front.slice(0, 2_000)) && /summar|state_snapshot|CHECKPOINT COMPACTION|Context budget has been reached/i.test(front + text)
+}
+
+/** What the user has just typed for the first time. */
+function newPrompt(messages: readonly any[], known: ReadonlySet<string>): string | undefined {
+  const typed = messages.findLast(({ role }) => role === 'user')
+  return prompts.find((prompt) => !known.has(prompt) && JSON.stringify(typed ?? '').includes(prompt))
 }
 
 function pickTool(tools: readonly any[], wanted: readonly string[] = []): any {

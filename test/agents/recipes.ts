@@ -6,9 +6,12 @@ import { deepagents, langchainJs, langchainJsDefault } from './recipes/langchain
 import { opencode, opencode12 } from './recipes/opencode.ts'
 import { pi } from './recipes/pi.ts'
 import { agentFramework, langchainPython, langchainPythonDefault, strands } from './recipes/python.ts'
+import { aider, gptme, kimi, openhands, vibe } from './recipes/python-agents.ts'
 import { qwenCold, qwenWarm } from './recipes/qwen-code.ts'
+import { claudeCode, codex } from './recipes/relayed.ts'
 
 export const recipes: readonly Recipe[] = [
   opencode, opencode12, qwenCold, qwenWarm, pi, continueCli, langchainJs, langchainJsDefault, deepagents,
   strands, langchainPython, langchainPythonDefault, agentFramework,
+  aider, gptme, openhands, vibe, kimi, codex, claudeCode,
 ]

@@ -114,7 +114,7 @@ function sayings({ content, tool_calls = [], reasoning, reasoning_content }: any
   return [textOf(content), reasoning, reasoning_content, ...calls].filter(Boolean).join('\n')
 }
 
-const labels = new Set(['user', 'human', 'assistant', 'tool', 'tools', 'call', 'calls', 'result', 'results', 'reasoning', 'truncated', 'more', 'characters', 'function', 'name', 'role', 'content', 'type', 'message', 'path', 'json'])
+const labels = new Set(['user', 'human', 'assistant', 'tool', 'tools', 'call', 'calls', 'result', 'results', 'reasoning', 'truncated', 'more', 'characters', 'function', 'name', 'role', 'content', 'type', 'message', 'path', 'json', 'model', 'args', 'tool_call', 'function_result', 'function_call', 'call_id'])
 
 function wordsOf(text: string): string[] {
   return (text.toLowerCase().match(/[\p{L}\p{N}]{4,}/gu) ?? [])

@@ -27,8 +27,7 @@ export async function runSession(recipe: Recipe): Promise<Session> {
   const folder = await install(recipe)
   const { home, work } = makeScratch(recipe.name)
   const model = 'local-model'
-  const scripted = scriptedModel(recipe.script ?? {}, work)
-  const simulator = recipe.stub ? null : await startSimulator({ model, maxModelLen: 131_072, record: true, reply: scripted.reply })
+  const simulator = recipe.stub ? null : await startSimulator({ model, maxModelLen: 131_072, record: true, reply: scriptedModel(recipe.script ?? {}, work) })
   const stub = recipe.stub ? await startStub(recipe.stub) : null
   const logged: LogLine[] = []
   const engine = simulator ?? stub!
@@ -41,10 +40,7 @@ export async function runSession(recipe: Recipe): Promise<Session> {
       writeFileSync(file, text)
     }
     const steps = []
-    for (const step of recipe.steps(place)) {
-      scripted.prompted()
-      steps.push({ step, ...await runStep(step, place, recipe.env?.(place) ?? {}) })
-    }
+    for (const step of recipe.steps(place)) steps.push({ step, ...await runStep(step, place, recipe.env?.(place) ?? {}) })
     return { exchanges: relay.exchanges, received: engine.requests.filter(isGeneration), logged, steps, place }
   } finally {
     await relay.close()

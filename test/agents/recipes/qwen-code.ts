@@ -18,7 +18,7 @@ function recipe(name: string, window: number, prompts: readonly string[]): Recip
     steps: () => prompts.map((prompt, i) => ({ command: 'qwen', args: ['--yolo', ...(i > 0 ? ['--continue'] : []), '-p', prompt] })),
     script: {
       tools: ['read_file'], calls: window < 40_000 ? 9 : 40,
-      summary: '<analysis>\nThe notes come one after another.\n</analysis>\n<state_snapshot>\n<overall_goal>Find out which depots the notes list.</overall_goal>\n<key_knowledge>Each note lists 45 depots.</key_knowledge>\n</state_snapshot>',
+      summary: '<analysis>\nThe notes come one after another.\n</analysis>\n<state_snapshot>\n<overall_goal>Find out which depots the notes list.</overall_goal>\n<key_knowledge>Done. Each note lists forty-five depots with crates, part, shelf and round; none contradicts another so far, and no depot occurs in two of them. The notes are read in the order of their numbers.</key_knowledge>\n</state_snapshot>',
     },
   }
 }

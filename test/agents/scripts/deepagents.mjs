@@ -8,7 +8,7 @@ import { z } from 'zod'
 
 const { BASE_URL, MODEL, PROMPTS } = process.env
 const model = new ChatOpenAI({ model: MODEL, apiKey: 'sk-local', configuration: { baseURL: BASE_URL }, maxRetries: 1 })
-Object.defineProperty(model, 'profile', { value: { maxInputTokens: 26_000 } })
+Object.defineProperty(model, 'profile', { value: { maxInputTokens: 20_000 } })
 const readNote = tool(({ path }) => readFileSync(path, 'utf8'), { name: 'read_note', description: 'Reads a note.', schema: z.object({ path: z.string() }) })
 const agent = createDeepAgent({ model, tools: [readNote], systemPrompt: 'You help with notes.', checkpointer: new MemorySaver() })
 for (const content of JSON.parse(PROMPTS)) {

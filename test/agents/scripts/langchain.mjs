@@ -10,7 +10,7 @@ const model = new ChatOpenAI({ model: MODEL, apiKey: 'sk-local', configuration: 
 const readFile = tool(({ path }) => readFileSync(path, 'utf8'), { name: 'read_file', description: 'Reads a text file.', schema: z.object({ path: z.string() }) })
 const agent = createAgent({
   model, tools: [readFile], systemPrompt: 'You help with notes. Use the tool for every file that you are asked about.',
-  middleware: [summarizationMiddleware({ model, trigger: { tokens: 9000 }, keep: { messages: 4 }, ...(TRIM ? { trimTokensToSummarize: Number(TRIM) } : {}) })],
+  middleware: [summarizationMiddleware({ model, trigger: { tokens: 5000 }, keep: { messages: 4 }, ...(TRIM ? { trimTokensToSummarize: Number(TRIM) } : {}) })],
   checkpointer: new MemorySaver(),
 })
 for (const content of JSON.parse(PROMPTS)) {
