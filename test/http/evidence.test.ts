@@ -3,6 +3,7 @@
 import t from 'tap'
 import { isFork, opencodeSession, type Session, startWarmfork, streamed, type Warmfork } from '../helpers/warmfork.ts'
 import { sleep } from '../helpers/http.ts'
+import { type ReplyTap, startReplyTap } from '../helpers/reply-tap.ts'
 
 const warmfork = await startWarmfork(t)
 const forms = [['not streamed', {}], ['streamed', streamed]] as const
@@ -54,6 +55,32 @@ t.test('a stream that ends cleanly without its finish is no evidence', async (t)
   t.ok((await warmfork.chat({ ...session.main, stream: true })).whole)
   warmfork.script.reply = undefined
   t.equal(await decisionOn(session.summary), 'no_warm_evidence')
+})
+
+t.test('[case 9] a reply that breaks behind its finish is no evidence', async (t) => {
+  let tap!: ReplyTap
+  const torn = await startWarmfork(t, {
+    between: async (url) => {
+      tap = await startReplyTap(t, url)
+      return tap.url
+    },
+  })
+  const whole = '{"choices":[{"index":0,"message":{"content":"ok"},"finish_reason":"stop"}]}'
+  const event = 'data: {"choices":[{"index":0,"delta":{"content":"ok"},"finish_reason":"stop"}]}\n\n'
+  for (const breaks of [true, false]) {
+    for (const [headers, body] of [[{ 'content-type': 'application/json' }, whole], [{ 'content-type': 'text/event-stream' }, event]] as const) {
+      const session = opencodeSession()
+      tap.answer = ({ url }, sent, response) => {
+        if (url !== '/v1/chat/completions' || isFork(sent) || !sent.includes('Session s')) return false
+        response.writeHead(200, headers)
+        response.write(body, () => breaks ? response.destroy() : response.end())
+        return true
+      }
+      t.equal((await torn.chat(session.main)).whole, !breaks)
+      tap.answer = undefined
+      t.equal((await torn.chat(session.summary)).warmfork['decision'], breaks ? 'passed' : 'forked')
+    }
+  }
 })
 
 t.test('a client that leaves in the middle leaves no evidence', async (t) => {
