@@ -91,7 +91,7 @@ function sampleWith(request: ChatRequest, traits: readonly string[]): Prompt {
         { role: 'user', content: 'Go on.' },
       ]
   const tools = traits.includes('tools') || traits.includes('calls')
-    ? [{ type: 'function', function: { name: 'look', description: 'Looks it up.', parameters: { type: 'object', properties: { at: { type: 'string' }, n: { type: 'integer' } } } } }]
+    ? [{ type: 'function', function: { name: 'look', description: 'Looks it up.', parameters: { type: 'object', properties: { at: { type: 'string', description: 'Where' }, n: { type: 'integer', description: 'How often' } } } } }]
     : null
   const options = request.members.filter(({ key }) => roleOf(key) === 'prompt').map(({ whole }) => bytesOf(request.body, whole))
   const messages = [...front, ...turns].map((message) => Buffer.from(JSON.stringify(message)))

@@ -2,7 +2,6 @@
 // stands behind a message where another turn follows, and one more of the evidence shows where its head's text ends.
 
 import { probeTexts, withText, type ProbeText } from '../engine/role-header.ts'
-import { sample } from '../engine/calibration.ts'
 import type { Rendered } from '../engine/engine.ts'
 import type { Prompt } from '../engine/prompt.ts'
 import { commonPrefix } from '../wire/token-ids.ts'
@@ -62,19 +61,18 @@ export interface TokenTurn {
 }
 
 /**
- * The evidence's system text and tools before a small conversation: some templates write them behind the last user turn.
- * @param role role of the head's last message
+ * Measures in a small conversation of the evidence's own parts, since templates write calls and their results by what
+ * they hold, and some write the system text or the tools behind the last user turn: front, one user turn, last group.
  * @param behind messages of the fork behind the head, the directive last
  * @returns null where the template takes no such conversation
  */
-export async function measureTurn(evidence: ChatRequest, role: string, behind: readonly Buffer[], render: Render): Promise<TokenTurn | null> {
-  const front = ownMessages(evidence).slice(0, evidence.frontLength)
-  const turns = sample(evidence).messages.slice(evidence.frontLength > 0 ? 1 : 0)
-  const last = turns.findLastIndex((json) => parsed(json)['role'] === role)
-  if (last < 0) return null
-  // The same role and shape, with a text that ends in a word of its own.
-  const ending = (text: string): Buffer[] =>
-    [...front, ...turns.slice(0, last), Buffer.from(JSON.stringify({ ...parsed(turns[last]!), content: text, tool_calls: undefined }))]
+export async function measureTurn(evidence: ChatRequest, headLength: number, behind: readonly Buffer[], render: Render): Promise<TokenTurn | null> {
+  const messages = ownMessages(evidence)
+  const { role } = evidence.messages[headLength - 1]!
+  const caller = role === 'tool' ? evidence.messages.slice(0, headLength).findLastIndex(({ callIds }) => callIds.length > 0) : headLength - 1
+  const lead = [...messages.slice(0, evidence.frontLength), ...(role === 'user' ? [] : [user]), ...messages.slice(caller, headLength - 1)]
+  // The text ends in a word of its own.
+  const ending = (text: ProbeText): Buffer[] => [...lead, withText(messages[headLength - 1]!, text)]
   const [one, other, followed] = await Promise.all([
     render({ options: evidence, messages: ending(probeTexts[0]) }),
     render({ options: evidence, messages: ending(probeTexts[1]) }),
@@ -104,6 +102,4 @@ export function placeTurn(prompt: Uint32Array, { end, merged }: HeadText, { turn
   return merged.every((id, i) => turn[i] === id) ? joinIds(prompt.subarray(0, end), turn.subarray(merged.length)) : null
 }
 
-function parsed(json: Buffer): Record<string, unknown> {
-  return JSON.parse(json.toString('utf8')) as Record<string, unknown>
-}
+const user = Buffer.from('{"role":"user","content":"Look it up."}')

@@ -41,11 +41,10 @@ export async function planTokens(
   const { evidence, summary, headLength } = parts
   const { prompt } = evidenceIds
   const model = stringOption(evidence, 'model') ?? ''
-  const role = evidence.messages[headLength - 1]!.role
   const render = (prompt: Parameters<Engine['render']>[0]): ReturnType<Engine['render']> => engine.render(prompt, calibration, true, null, asker)
   const [families, turn] = await Promise.all([
     engine.thinkingFamilies(evidence, calibration, asker),
-    measureTurn(evidence, role, [...parts.following.map(({ json }) => json), parts.directive], render),
+    measureTurn(evidence, headLength, [...parts.following.map(({ json }) => json), parts.directive], render),
   ])
   if (!turn) return { unavailable: 'turn_unknown' }
   const text = await measureHeadText(evidence, headLength, prompt, turn.sentinels, render)

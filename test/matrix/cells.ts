@@ -34,6 +34,15 @@ function built(options: { reasoning?: boolean, callsPerGroup?: number, groups?: 
   return { messages, tools }
 }
 
+/** Some templates want every parameter described. */
+function described(tools: readonly Tool[]): Tool[] {
+  return tools.map((tool) => {
+    const { properties, ...rest } = tool.function.parameters as { properties: Record<string, object> }
+    const all = Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, { description: `The ${name}`, ...schema }]))
+    return { ...tool, function: { ...tool.function, parameters: { ...rest, properties: all } } }
+  })
+}
+
 function turns(...runs: Message[][]): Message[] {
   return runs.flatMap((messages, i) => i === 0 ? messages : messages.slice(1))
 }
@@ -64,7 +73,7 @@ export function cells(): Cell[] {
   const second = built({ seed: 'second', reasoning: true, groups: 5, finished: true })
   const third = built({ seed: 'third', reasoning: true, groups: 4 })
   const several = turns(first.messages, second.messages, third.messages)
-  const { tools } = loop
+  const tools = described(loop.tools)
   const reasoned = { ...answer('All is repaired and all tests pass.'), reasoning: 'I should say that it is done.' }
   return [
     whole('plain chat', { messages: plainChat() }),

