@@ -25,6 +25,7 @@ export function createRelay(upstream: Upstream, options: RelayOptions = {}): Rel
   return {
     pass(request, passOptions = {}) {
       const { response, gone } = request
+      const addedHeaders = [...(passOptions.replyHeaders ?? []), ...everyReply]
       const observer = guarded(passOptions.observer, options.onObserverFault)
       if (gone.aborted) {
         observer.end('client_gone')
@@ -58,7 +59,7 @@ export function createRelay(upstream: Upstream, options: RelayOptions = {}): Rel
           head(status, statusMessage, rawHeaders) {
             const headers = headersForClient(rawHeaders)
             hasLength = headerValue(headers, 'content-length') !== undefined
-            headers.push(...(passOptions.replyHeaders ?? []), ...everyReply)
+            headers.push(...addedHeaders)
             response.writeHead(status, statusMessage, headers)
             // Sends the head at once, like flushHeaders(), which would write it as UTF-8.
             response.write('', 'latin1')
@@ -77,9 +78,9 @@ export function createRelay(upstream: Upstream, options: RelayOptions = {}): Rel
             if (response.headersSent) {
               cut(response, hasLength)
             } else if (fault !== 'unreachable') {
-              sendError(response, 'upstream_reset', everyReply)
+              sendError(response, 'upstream_reset', addedHeaders)
             } else {
-              sendError(response, connectTimedOut(error) ? 'upstream_timeout' : 'upstream_unreachable', everyReply)
+              sendError(response, connectTimedOut(error) ? 'upstream_timeout' : 'upstream_unreachable', addedHeaders)
             }
             settle(fault === 'unreachable' ? 'unreachable' : 'upstream_died')
           },
