@@ -11,6 +11,9 @@ import { createChat } from './compose-chat.ts'
 import { Ledger } from './receipt/ledger.ts'
 import { createUpstream } from './relay/upstream.ts'
 import { createTrafficServer } from './server.ts'
+import { knownAgents } from './summary/agents.ts'
+
+export { AgentFilesError } from './summary/agents.ts'
 
 export interface App {
   /** Where agents connect to, without a path. */
@@ -39,9 +42,10 @@ export class ListenError extends Error {
 
 /**
  * Starts everything that the configuration asks for and logs where it listens.
- * @throws ListenError, with nothing left open
+ * @throws ListenError and AgentFilesError, with nothing left open
  */
 export async function startApp(config: Config, log: Logger): Promise<App> {
+  const agents = knownAgents(config.agents.directory)
   const engine = await startEngine(config)
   const upstream = createUpstream({ origin: engine.origin, connectTimeoutMs: config.upstream.connect_timeout_ms })
   const replyHeaders = config.simulator ? ['x-warmfork-simulator', 'true'] : []
@@ -50,7 +54,7 @@ export async function startApp(config: Config, log: Logger): Promise<App> {
   collectDefaultMetrics({ register: registry })
   const metrics = { contentType: registry.contentType, render: () => registry.metrics() }
   const ledger = new Ledger(log, registry)
-  const chat = createChat(config, { upstream, ledger, registry, log, replyHeaders })
+  const chat = createChat(config, { agents, upstream, ledger, registry, log, replyHeaders })
 
   const traffic = createTrafficServer({ config, upstream, chat, log, replyHeaders })
   const admin = createAdminServer({ upstream, metrics, recentReceipts: () => ledger.recent() })

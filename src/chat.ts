@@ -3,12 +3,13 @@
 
 import type { Logger } from 'pino'
 import { conversationInBody, conversationInHeaders, type ConversationIdSources } from './conversation/conversation-id.ts'
+import { chooseEvidence } from './conversation/choose.ts'
 import type { Evidence } from './conversation/evidence.ts'
 import type { Records } from './conversation/records.ts'
 import type { EvidenceStore } from './conversation/store.ts'
 import type { Tenants } from './conversation/tenant.ts'
 import { asksForTokenIds, asksForUsage } from './fork/build.ts'
-import { decide, type Decided } from './fork/decide.ts'
+import { decide, searchFor, type Decided } from './fork/decide.ts'
 import type { Fork, Planner } from './fork/plan.ts'
 import { forkHeaders } from './fork/routing-headers.ts'
 import { sendFork, type SentFork } from './fork/send.ts'
@@ -22,6 +23,7 @@ import { sendErrorAnswer } from './relay/respond.ts'
 import { chatPath } from './relay/routes.ts'
 import type { ChatHandler, ClientRequest, Relay, Upstream } from './relay/types.ts'
 import type { Agent } from './summary/agents.ts'
+import { isSummaryOf } from './summary/generic.ts'
 import type { Recogniser, RequestKind } from './summary/recognise.ts'
 import { judge } from './summary/verdict.ts'
 import { readChatRequest, stringMember, type ChatRequest } from './wire/chat-request.ts'
@@ -56,15 +58,35 @@ export function createChatHandler(options: ChatOptions): ChatHandler {
     const read = special ? readUnlessEncoded(request) : null
     const kind: RequestKind = special ? recogniser.recognise(request.headers, read) : { kind: 'main' }
     switch (kind.kind) {
-      case 'main': {
-        const observer = mode === 'off' ? undefined : records.observe(request)
-        return void await relay.pass(request, observer && { observer })
-      }
+      case 'main':
+        return passMain(request, relay)
+      case 'possible':
+        if (read && await isSummary(request, read)) return new SummaryRequest(options, request, read, { kind: 'summary', agent: null }, true).answer(relay)
+        return request.gone.aborted ? undefined : passMain(request, relay)
       case 'side':
         return void await relay.pass(request)
       case 'summary':
       case 'conversation-summary':
         return new SummaryRequest(options, request, read, kind).answer(relay)
+    }
+  }
+
+  async function passMain(request: ClientRequest, relay: Relay): Promise<void> {
+    const observer = mode === 'off' ? undefined : records.observe(request)
+    await relay.pass(request, observer && { observer })
+  }
+
+  /** Whether a recorded conversation makes a summary of a request that no data file knows. */
+  async function isSummary(request: ClientRequest, read: ChatRequest): Promise<boolean> {
+    if (mode === 'off') return false
+    try {
+      const { tenants, sources, store } = options
+      const conversation = conversationInHeaders(request.headers, sources) ?? conversationInBody(read, sources)
+      const choice = chooseEvidence(await store.candidates(tenants.of(request.rawHeaders)), searchFor(read, { conversation, agent: null, generic: true }, sources))
+      return 'fits' in choice && choice.fits.some((fit) => isSummaryOf(read, fit))
+    } catch (error) {
+      log.warn(faultFields(error), 'a request could not be compared with what is recorded; it is passed as it came')
+      return false
     }
   }
 
@@ -84,16 +106,18 @@ class SummaryRequest {
   readonly #request: ClientRequest
   readonly #read: ChatRequest | null
   readonly #agent: Agent | null
+  readonly #generic: boolean
   readonly #byId: boolean
   readonly #id = newReceiptId()
   readonly #facts: PlanFacts = noFacts()
   #planMs = 0
 
-  constructor(options: ChatOptions, request: ClientRequest, read: ChatRequest | null, kind: RequestKind & { kind: 'summary' | 'conversation-summary' }) {
+  constructor(options: ChatOptions, request: ClientRequest, read: ChatRequest | null, kind: RequestKind & { kind: 'summary' | 'conversation-summary' }, generic = false) {
     this.#options = options
     this.#request = request
     this.#read = read
     this.#agent = kind.kind === 'summary' ? kind.agent : null
+    this.#generic = generic
     this.#byId = kind.kind === 'conversation-summary'
   }
 
@@ -120,13 +144,14 @@ class SummaryRequest {
     try {
       const { headers, rawHeaders, gone } = this.#request
       const conversation = conversationInHeaders(headers, sources) ?? (this.#read && conversationInBody(this.#read, sources))
-      this.#facts.agent = this.#agent?.agent ?? null
+      this.#facts.agent = this.#agent?.agent ?? (this.#generic ? 'generic' : null)
       this.#facts.conversation = conversation
       return await decide(planner, store, sources, {
         summary: this.#read,
         tenant: tenants.of(rawHeaders),
         conversation,
         agent: this.#agent,
+        generic: this.#generic,
         byId: this.#byId,
       }, this.#facts, {
         credentials: tenants.credentials(rawHeaders),

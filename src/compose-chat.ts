@@ -1,6 +1,5 @@
 // Puts the chat handler together from the configuration: store, recogniser, planner and what they need of each other.
 
-import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { Gauge, type Registry } from 'prom-client'
 import { createChatHandler } from './chat.ts'
@@ -12,15 +11,14 @@ import { Tenants } from './conversation/tenant.ts'
 import { Engine } from './engine/engine.ts'
 import { ForkSwitches } from './fork/switches.ts'
 import type { Ledger } from './receipt/ledger.ts'
-import { packageRoot } from './package-root.ts'
 import { faultFields } from './relay/fault.ts'
 import type { ChatHandler, ClientRequest, Upstream } from './relay/types.ts'
-import { loadAgents } from './summary/agents.ts'
+import type { Agent } from './summary/agents.ts'
 import { Recogniser } from './summary/recognise.ts'
 
-const agentsFolder = fileURLToPath(new URL('config/agents/', packageRoot))
-
 export interface ChatParts {
+  /** Agents whose summary requests are known. */
+  readonly agents: readonly Agent[]
   readonly upstream: Upstream
   readonly ledger: Ledger
   readonly registry: Registry
@@ -28,7 +26,7 @@ export interface ChatParts {
   readonly replyHeaders: readonly string[]
 }
 
-export function createChat(config: Config, { upstream, ledger, registry, log, replyHeaders }: ChatParts): ChatHandler {
+export function createChat(config: Config, { agents, upstream, ledger, registry, log, replyHeaders }: ChatParts): ChatHandler {
   const tenants = new Tenants(config.tenant.headers)
   const sources = { headers: config.conversation.headers, bodyFields: config.conversation.body_fields }
   const store = new MemoryStore({ maxBytes: config.evidence.max_bytes, ttlMs: config.evidence.ttl_s * 1000 })
@@ -47,7 +45,7 @@ export function createChat(config: Config, { upstream, ledger, registry, log, re
 
   return createChatHandler({
     upstream,
-    recogniser: new Recogniser(loadAgents(agentsFolder)),
+    recogniser: new Recogniser(agents, { generic: config.agents.generic }),
     tenants,
     sources,
     store,

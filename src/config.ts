@@ -101,6 +101,10 @@ export const configSchema = z.strictObject({
     min_output_tokens: tokens(1).default(4000),
     by_id: oneOf('on', 'off').default('off'),
   }),
+  agents: section({
+    directory: z.string({ error: 'null or the path of a folder' }).min(1, { error: 'null or the path of a folder' }).nullable().default(null),
+    generic: z.boolean({ error: 'true or false' }).default(true),
+  }),
   fork: section({
     mode: oneOf('on', 'observe', 'off').default('on'),
     hold_headers_ms: milliseconds(0).default(5000),

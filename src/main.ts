@@ -4,7 +4,7 @@
 
 import { pino } from 'pino'
 import type { Config } from './config.ts'
-import { loadConfig } from './config/load.ts'
+import { loadConfig, type Loaded } from './config/load.ts'
 import { listenFault } from './config/listen-fault.ts'
 import type { Origins } from './config/origin.ts'
 import { printConfig, printHelp } from './config/print.ts'
@@ -31,6 +31,10 @@ switch (loaded.command) {
   case 'refuse':
     refuse(loaded.faults)
     break
+  case 'agents':
+  case 'classify':
+    await answer(loaded)
+    break
   case 'run':
     await run(loaded.config, loaded.origins)
 }
@@ -40,6 +44,26 @@ function refuse(faults: readonly string[]): void {
   process.exitCode = 2
 }
 
+/** A question about agents, answered without a server. */
+async function answer(asked: Extract<Loaded, { command: 'agents' | 'classify' }>): Promise<void> {
+  const { AgentFilesError, knownAgents } = await import('./summary/agents.ts')
+  try {
+    const { directory, generic } = asked.config.agents
+    const agents = knownAgents(directory)
+    if (asked.command === 'agents') {
+      const { printAgents } = await import('./cli/agents.ts')
+      return void process.stdout.write(printAgents(agents, generic))
+    }
+    const { classify } = await import('./cli/classify.ts')
+    const found = classify(asked.file, agents, generic)
+    if ('fault' in found) refuse([found.fault])
+    else process.stdout.write(found.text)
+  } catch (error) {
+    if (!(error instanceof AgentFilesError)) throw error
+    refuse(error.faults)
+  }
+}
+
 async function run(config: Config, origins: Origins): Promise<void> {
   const log = pino({ level: config.log.level })
   process.on('uncaughtException', (error) => {
@@ -47,7 +71,7 @@ async function run(config: Config, origins: Origins): Promise<void> {
     process.exit(1)
   })
   // Loaded only here: help and faults answer without the servers.
-  const { ListenError, startApp } = await import('./app.ts')
+  const { AgentFilesError, ListenError, startApp } = await import('./app.ts')
   const starting = startApp(config, log)
 
   let stoppingSince: number | null = null
@@ -74,8 +98,9 @@ async function run(config: Config, origins: Origins): Promise<void> {
   try {
     await starting
   } catch (error) {
-    if (!(error instanceof ListenError)) throw error
-    refuse([listenFault(error.server, error.code, config, origins)])
+    if (error instanceof AgentFilesError) refuse(error.faults)
+    else if (error instanceof ListenError) refuse([listenFault(error.server, error.code, config, origins)])
+    else throw error
     process.exit()
   }
 }

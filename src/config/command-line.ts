@@ -2,14 +2,18 @@
 
 import { parseArgs } from 'node:util'
 import { nearest } from './nearest.ts'
-import { commands, type Flag, settings } from './settings.ts'
+import { commands, type Flag, settings, subcommands } from './settings.ts'
 import { showName } from './show.ts'
 
 const flags: readonly Flag[] = [...settings, ...commands]
 
+export type Subcommand = { readonly name: 'agents' } | { readonly name: 'classify', readonly file: string }
+
 export interface CommandLine {
   /** Flag name and its value; true for a flag that takes none. */
   readonly given: ReadonlyMap<string, string | true>
+  /** A command in front of the flags, with what it works on; null where warmfork is to run. */
+  readonly subcommand: Subcommand | null
   /** One sentence each. */
   readonly faults: readonly string[]
 }
@@ -23,6 +27,7 @@ export function readCommandLine(args: readonly string[]): CommandLine {
   })
   const given = new Map<string, string | true>()
   const faults: string[] = []
+  const words: string[] = []
   let unknownBefore = false
   for (const token of tokens) {
     if (token.kind === 'option') {
@@ -33,11 +38,23 @@ export function readCommandLine(args: readonly string[]): CommandLine {
       unknownBefore = row === undefined && token.inlineValue !== true
     } else {
       // What follows an unknown flag is its value, and may be a secret.
-      if (token.kind === 'positional' && !unknownBefore) faults.push(strayArgument(token.value))
+      if (token.kind === 'positional' && !unknownBefore) {
+        if (isWanted(words, token.value)) words.push(token.value)
+        else faults.push(strayArgument(token.value))
+      }
       unknownBefore = false
     }
   }
-  return { given, faults }
+  const [name, file] = words
+  if (name === 'classify' && file === undefined) faults.push('classify on the command line has no file: give that of a recorded request, as in warmfork classify <file>.')
+  const subcommand = name === 'agents' ? { name } as const : name === 'classify' ? { name, file: file ?? '' } as const : null
+  return { given, subcommand, faults }
+}
+
+/** Whether a word is a command, or what the command in front of it works on. */
+function isWanted(before: readonly string[], word: string): boolean {
+  if (before.length === 0) return subcommands.some(({ name }) => name === word)
+  return before.length === 1 && subcommands.some(({ name, operand }) => name === before[0] && operand !== null)
 }
 
 function unknownFlag(rawName: string): string {

@@ -1,18 +1,20 @@
 // Puts the configuration together: flags win over environment, environment over the file, the file over defaults.
 
 import { type Config, configSchema } from '../config.ts'
-import { readCommandLine } from './command-line.ts'
+import { readCommandLine, type Subcommand } from './command-line.ts'
 import { type Fault, noUpstreamFault, schemaFaults, togetherFaults } from './faults.ts'
 import { type ConfigFile, readConfigFile } from './file.ts'
 import { isMapping, keys, type Mapping, valueAt } from './keys.ts'
 import type { Origin, Origins } from './origin.ts'
 import { settings } from './settings.ts'
 
-export type Command = 'run' | 'print-config' | 'help' | 'version'
+export type Command = 'run' | 'print-config' | 'agents' | 'classify' | 'help' | 'version'
 
 export type Loaded =
   | { readonly command: 'help' | 'version' }
   | { readonly command: 'run' | 'print-config'; readonly config: Config; readonly origins: Origins }
+  | { readonly command: 'agents'; readonly config: Config }
+  | { readonly command: 'classify'; readonly file: string; readonly config: Config }
   /** One sentence each, without credentials. */
   | { readonly command: 'refuse'; readonly faults: readonly string[] }
 
@@ -23,7 +25,7 @@ type Environment = Readonly<Record<string, string | undefined>>
  * @param args the command line behind the program's name
  */
 export function loadConfig(args: readonly string[], environment: Environment): Loaded {
-  const { given, faults: flagFaults } = readCommandLine(args)
+  const { given, subcommand, faults: flagFaults } = readCommandLine(args)
   for (const command of ['help', 'version'] as const) if (given.has(command)) return { command }
 
   const path = filePath(given, environment)
@@ -32,13 +34,15 @@ export function loadConfig(args: readonly string[], environment: Environment): L
   const file = read !== null && 'file' in read ? { ...read.file, path: path!.value } : null
 
   const { values, originOf } = combine(given, environment, file)
-  const command = given.has('print-config') ? 'print-config' : 'run'
+  const command = given.has('print-config') ? 'print-config' : subcommand?.name ?? 'run'
   // A mistyped flag or an unreadable file may well have named the engine: one sentence about it is enough.
   const needsUpstream = command === 'run' && flagFaults.length + fileFaults.length === 0
   const { config, faults } = check(values, originOf, needsUpstream)
 
   const sentences = [...flagFaults, ...fileFaults, ...faults.map(({ sentence }) => sentence)]
   if (sentences.length > 0) return { command: 'refuse', faults: sentences }
+  if (command === 'agents') return { command, config }
+  if (command === 'classify') return { command, file: (subcommand as Subcommand & { name: 'classify' }).file, config }
   return { command, config, origins: new Map(keys.map((key) => [key, originOf(key)])) }
 }
 

@@ -4,7 +4,7 @@ import { stringify } from 'yaml'
 import { type Config, defaultConfig } from '../config.ts'
 import { keys, sections, valueAt } from './keys.ts'
 import type { Origins } from './origin.ts'
-import { commands, type Flag, type Setting, settings } from './settings.ts'
+import { commands, type Flag, type Setting, settings, subcommands } from './settings.ts'
 
 /** Everything in force as YAML that can serve as a configuration file; behind each value where it came from. */
 export function printConfig(config: Config, origins: Origins): string {
@@ -28,6 +28,7 @@ export function printHelp(): string {
   })
   return [
     'Usage: warmfork --upstream <url> [flags]',
+    ...subcommands.map(({ name, operand, help }) => `       warmfork ${`${name}${operand === null ? '' : ` <${operand}>`} [flags]`.padEnd(26)} ${help}`),
     '',
     'Stands between agents and vLLM, and sends their compaction requests so that the engine can reuse its prefix cache.',
     '',

@@ -24,6 +24,12 @@ export const settings: readonly Setting[] = [
   { key: 'simulator', flag: 'simulator', help: 'put the built-in engine behind warmfork instead of a real one' },
 ]
 
+/** Commands that stand in front of the flags; without one warmfork runs. */
+export const subcommands = [
+  { name: 'agents', operand: null, help: 'list the agents whose summary requests are known' },
+  { name: 'classify', operand: 'file', help: 'say for a recorded request what it is taken for, and why' },
+] as const
+
 /** Flags that set no key. */
 export const commands: readonly Flag[] = [
   { flag: 'config', variable: 'WARMFORK_CONFIG', placeholder: 'file', help: 'configuration file (YAML); config/default.yaml documents every key' },

@@ -27,10 +27,15 @@ export interface Search {
   /** Hash of the summary request's id, or null. */
   readonly conversation: string | null
   readonly knownSummariser: boolean
+  /** One tool of the summariser's own stands in place of the conversation's. */
+  readonly foreignTool?: boolean
   /** How the history stands in it; null where nobody said, and both are tried. */
   readonly shape: 'structured' | 'flattened' | null
   readonly sources: ConversationIdSources
 }
+
+/** Lines that a flattened text is aligned with at most; what is behind them has not been used for long. */
+const maxAligned = 64
 
 /** @param candidates the tenant's lines, most recently used first */
 export function chooseEvidence(candidates: Candidates, search: Search): Choice {
@@ -40,11 +45,11 @@ export function chooseEvidence(candidates: Candidates, search: Search): Choice {
   const isSame = sameConversation(search)
   const fits: Fit[] = []
   const against: { reason: Reason, sameId: boolean }[] = []
-  for (const evidence of candidates.live) {
+  for (const [i, evidence] of candidates.live.entries()) {
     const sameId = isSame(evidence)
     // A native search spares reading every other conversation of the tenant.
     const isRelated = sameId || (sought !== undefined && evidence.body.includes(sought))
-    if (search.shape === 'structured' && !isRelated) continue
+    if (!isRelated && (search.shape === 'structured' || i >= maxAligned)) continue
     const request = evidenceRequest(evidence)
     const coverage = request ? coverageOf(request, search) : { covered: false as const, reason: 'unreadable_body' as const }
     if (request && coverage.covered) fits.push({ evidence, request, coverage })
@@ -56,8 +61,8 @@ export function chooseEvidence(candidates: Candidates, search: Search): Choice {
   return { reason: reason ?? expiredOrNone(candidates, search) }
 }
 
-function coverageOf(evidence: ChatRequest, { summary, shape, knownSummariser }: Search): Coverage {
-  const structured = shape === 'flattened' ? null : structuredCoverage(evidence, summary, knownSummariser)
+function coverageOf(evidence: ChatRequest, { summary, shape, knownSummariser, foreignTool }: Search): Coverage {
+  const structured = shape === 'flattened' ? null : structuredCoverage(evidence, summary, knownSummariser, foreignTool)
   if (shape === 'structured' || structured?.covered) return structured!
   const flattened = flattenedCoverage(evidence, summary, knownSummariser)
   return flattened.covered || !structured ? flattened : structured

@@ -1,6 +1,6 @@
 // From a summary request to a plan: find the evidence, see what it covers, then plan. Ends with one decision, always.
 
-import { chooseEvidence, evidenceById, type Choice } from '../conversation/choose.ts'
+import { chooseEvidence, evidenceById, type Choice, type Search } from '../conversation/choose.ts'
 import type { ConversationIdSources } from '../conversation/conversation-id.ts'
 import type { Evidence } from '../conversation/evidence.ts'
 import type { EvidenceStore } from '../conversation/store.ts'
@@ -11,6 +11,7 @@ import type { Agent } from '../summary/agents.ts'
 import { isWholeJson, type ChatRequest } from '../wire/chat-request.ts'
 import { forkBody } from './build.ts'
 import { mainLine, partsById } from './by-id.ts'
+import { forcesTool } from './options.ts'
 import { partsOf, plan, type Plan, type PlanQuestion, type Planner } from './plan.ts'
 
 export interface SummaryQuestion {
@@ -21,6 +22,8 @@ export interface SummaryQuestion {
   readonly conversation: string | null
   /** The agent's data file, where one knows the request. */
   readonly agent: Agent | null
+  /** No data file knows it, and what it holds and asks for made it a summary. */
+  readonly generic?: boolean
   readonly byId: boolean
 }
 
@@ -38,16 +41,28 @@ export async function decide(
   const { summary } = question
   // The engine refuses what is no JSON to the last byte; the slices alone do not see that.
   if (summary === null || !isWholeJson(summary.body)) return none('unreadable_body')
+  // The wanted reply is a tool call, whatever the tools of the conversation are.
+  if (forcesTool(summary)) return none('unforkable_options')
   const candidates = await store.candidates(question.tenant)
   const found = question.byId
     ? questionById(evidenceById(candidates, question.conversation, sources), summary)
-    : questionByContent(chooseEvidence(candidates, { summary, conversation: question.conversation, knownSummariser: question.agent !== null, shape: question.agent?.shape ?? null, sources }), summary)
+    : questionByContent(chooseEvidence(candidates, searchFor(summary, question, sources)), summary)
   if ('reason' in found) return none(found.reason)
   const decided = await plan(planner, found, facts, asker)
   const { evidence, request } = found
   // Ids are kept with the evidence, so that the next plan asks less.
   if (decided.learned && decided.learned !== evidence.ids) await store.amend({ ...evidence, ids: decided.learned })
   return { plan: decided, evidence, request }
+}
+
+/** What is looked for among the tenant's lines. */
+export function searchFor(summary: ChatRequest, { conversation, agent, generic = false }: Pick<SummaryQuestion, 'conversation' | 'agent' | 'generic'>, sources: ConversationIdSources): Search {
+  return {
+    summary, conversation, sources,
+    knownSummariser: agent !== null || generic,
+    foreignTool: agent?.traits.tools === 'one-foreign',
+    shape: agent?.shape ?? null,
+  }
 }
 
 function none(reason: Reason): Decided {

@@ -30,11 +30,12 @@ export type Coverage = Covered | { readonly covered: false, readonly reason: Rea
  * @param evidence the recorded main request
  * @param summary the summary request
  * @param knownSummariser an agent's data file knows the request: its own system text is then to be expected
+ * @param foreignTool the file says that one tool of the summariser's own stands in place of the conversation's
  */
-export function structuredCoverage(evidence: ChatRequest, summary: ChatRequest, knownSummariser: boolean): Coverage {
+export function structuredCoverage(evidence: ChatRequest, summary: ChatRequest, knownSummariser: boolean, foreignTool = false): Coverage {
   const sharedFront = sharedLead(evidence, 0, evidence.frontLength, summary, 0, summary.frontLength)
   const foreignFront = summary.messages.slice(sharedFront, summary.frontLength)
-  const tools = compareTools(evidence, summary)
+  const tools = compareTools(evidence, summary, foreignTool)
   if ((foreignFront.length > 0 && !knownSummariser) || tools === 'other') return { covered: false, reason: 'prefix_changed' }
 
   const turns = evidence.messages.length - evidence.frontLength
@@ -80,11 +81,13 @@ function startsLater(evidence: ChatRequest, summary: ChatRequest): boolean {
 }
 
 /** Left out and empty tools are inherited; others must be the conversation's, byte for byte and in order. */
-function compareTools(evidence: ChatRequest, summary: ChatRequest): 'same' | 'left-out' | 'other' {
+function compareTools(evidence: ChatRequest, summary: ChatRequest, foreignTool: boolean): 'same' | 'left-out' | 'other' {
   const ours = evidence.tools ?? []
   const theirs = summary.tools ?? []
   if (theirs.length === 0) return ours.length === 0 ? 'same' : 'left-out'
-  return ours.length === theirs.length && ours.every((tool, i) => sameBytes(evidence.body, tool, summary.body, theirs[i]!)) ? 'same' : 'other'
+  const isOurs = (tool: Slice, their: Slice): boolean => sameBytes(evidence.body, tool, summary.body, their)
+  if (ours.length === theirs.length && ours.every((tool, i) => isOurs(tool, theirs[i]!))) return 'same'
+  return foreignTool && theirs.length === 1 && !ours.some((tool) => isOurs(tool, theirs[0]!)) ? 'left-out' : 'other'
 }
 
 /** The bytes of a request's first turn, to be searched for in recorded bodies; null where there is none. */

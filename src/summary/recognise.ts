@@ -4,12 +4,15 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { isFront, readText, type ChatRequest } from '../wire/chat-request.ts'
 import { stringAtPath } from '../conversation/conversation-id.ts'
 import type { Agent } from './agents.ts'
+import { isPossible, mayBeGeneric } from './generic.ts'
 
 export type RequestKind =
   | { readonly kind: 'main' }
   | { readonly kind: 'side' }
   /** `agent` is null where the client said so itself and no data file knows the request. */
   | { readonly kind: 'summary', readonly agent: Agent | null }
+  /** No data file knows it; what is recorded of the conversation decides whether it is a summary or a main request. */
+  | { readonly kind: 'possible' }
   /** The messages hold only the directive, or nothing; there is no standalone request. */
   | { readonly kind: 'conversation-summary' }
 
@@ -25,9 +28,12 @@ const tailWindow = 128 * 1024
 export class Recogniser {
   readonly #agents: readonly Agent[]
   readonly #markers: readonly Buffer[]
+  readonly #generic: boolean
 
-  constructor(agents: readonly Agent[]) {
+  /** @param options.generic requests that no data file knows may be summaries too */
+  constructor(agents: readonly Agent[], options: { generic: boolean } = { generic: false }) {
     this.#agents = agents
+    this.#generic = options.generic
     const markers = agents.map((agent) => agent.traits.last ?? agent.traits.system!)
     // In a JSON body a marker stands as JSON writes it.
     this.#markers = [...new Set([...markers.map((marker) => JSON.stringify(marker).slice(1, -1)), metadataKey])].map((marker) => Buffer.from(marker))
@@ -36,39 +42,75 @@ export class Recogniser {
   /** Whether reading the body could show anything but a main request. Native searches near both ends, nothing parsed. */
   mayBeSpecial(headers: IncomingHttpHeaders, body: Buffer): boolean {
     if (headers[header] !== undefined) return true
-    const tailFrom = Math.max(0, body.length - tailWindow)
-    const head = body.subarray(0, Math.min(headWindow, body.length))
-    const windows = tailFrom <= headWindow ? [body] : [head, body.subarray(tailFrom)]
-    return this.#markers.some((marker) => windows.some((window) => window.includes(marker)))
+    const windows = ends(body)
+    return this.#markers.some((marker) => windows.some((window) => window.includes(marker))) || (this.#generic && mayBeGeneric(body))
   }
 
   /** @param request the request as read, or null where its body cannot be read */
   recognise(headers: IncomingHttpHeaders, request: ChatRequest | null): RequestKind {
-    const said = headers[header] ?? (request && stringAtPath(request, metadataPath))
-    const agent = request ? this.#agents.find((candidate) => fits(candidate, request)) ?? null : null
+    const said = saidBy(headers, request)
+    const agent = request ? this.#agents.find((candidate) => traitsOf(candidate, request).every(({ holds }) => holds)) ?? null : null
     switch (said) {
       case 'main': return { kind: 'main' }
       case 'side': return { kind: 'side' }
       case 'summary': return { kind: 'summary', agent }
       case 'conversation-summary': return { kind: 'conversation-summary' }
-      default: return agent ? { kind: 'summary', agent } : { kind: 'main' }
+      default:
+        if (agent) return { kind: 'summary', agent }
+        return this.#generic && request && isPossible(request) ? { kind: 'possible' } : { kind: 'main' }
     }
   }
 }
 
-/** Every trait that the file names must hold. */
-function fits(agent: Agent, request: ChatRequest): boolean {
-  const { system, last, tools } = agent.traits
-  const front = request.messages.slice(0, request.frontLength)
-  const trailing = request.messages.at(-1)
-  return toolsFit(tools, request) &&
-    (system === undefined || front.some((message) => readText(request.body, message.slice).includes(system))) &&
-    (last === undefined || (trailing !== undefined && isInstruction(trailing.role) && readText(request.body, trailing.slice).includes(last)))
+function ends(body: Buffer): Buffer[] {
+  const tailFrom = Math.max(0, body.length - tailWindow)
+  return tailFrom <= headWindow ? [body] : [body.subarray(0, headWindow), body.subarray(tailFrom)]
 }
 
-/** A tool's output or an assistant's text that quotes a marker asks for nothing. */
-function isInstruction(role: string): boolean {
-  return role === 'user' || isFront(role)
+/** What the client says that its request is, or null. */
+export function saidBy(headers: IncomingHttpHeaders, request: ChatRequest | null): string | null {
+  const value = headers[header] ?? (request && stringAtPath(request, metadataPath))
+  return value === null ? null : String(value)
+}
+
+export interface Trait {
+  readonly name: 'system' | 'last' | 'tools'
+  /** What the agent's file says of it. */
+  readonly wanted: string
+  readonly holds: boolean
+}
+
+/** The traits that an agent's file names, each looked at in a request: all of them must hold. */
+export function traitsOf(agent: Agent, request: ChatRequest): Trait[] {
+  const { system, last, tools } = agent.traits
+  const { front, trailing } = endsOf(request)
+  const found: Trait[] = [{ name: 'tools', wanted: tools, holds: toolsFit(tools, request) }]
+  if (system !== undefined) found.push({ name: 'system', wanted: system, holds: front.some((text) => text.includes(system)) })
+  if (last !== undefined) found.push({ name: 'last', wanted: last, holds: trailing.includes(last) })
+  return found
+}
+
+interface Ends {
+  readonly front: readonly string[]
+  /** The last message's text, '' where it can ask for nothing: a tool's output or an assistant's text only quotes. */
+  readonly trailing: string
+}
+
+const readEnds = new WeakMap<ChatRequest, Ends>()
+
+/** The texts that markers are looked for in, read once for all agents. */
+function endsOf(request: ChatRequest): Ends {
+  let ends = readEnds.get(request)
+  if (!ends) {
+    const last = request.messages.at(-1)
+    const asks = last !== undefined && (last.role === 'user' || isFront(last.role))
+    ends = {
+      front: request.messages.slice(0, request.frontLength).map(({ slice }) => readText(request.body, slice)),
+      trailing: asks ? readText(request.body, last.slice) : '',
+    }
+    readEnds.set(request, ends)
+  }
+  return ends
 }
 
 function toolsFit(trait: Agent['traits']['tools'], request: ChatRequest): boolean {
@@ -77,6 +119,8 @@ function toolsFit(trait: Agent['traits']['tools'], request: ChatRequest): boolea
     case 'absent': return tools === null
     case 'empty': return tools?.length === 0
     case 'absent-or-empty': return tools === null || tools.length === 0
+    // Whether the conversation has it too shows beside what is recorded.
+    case 'one-foreign': return tools?.length === 1
     case 'present': return tools !== null && tools.length > 0
   }
 }

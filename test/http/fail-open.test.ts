@@ -41,7 +41,7 @@ function breaks(t: { teardown(handler: () => void): unknown }, part: { prototype
 }
 
 const onMain: readonly (readonly [{ prototype: any }, string])[] = [
-  [Recogniser, 'mayBeSpecial'], [Records, 'observe'], [Tenants, 'of'], [MemoryStore, 'candidates'], [MemoryStore, 'put'], [Engine, 'cacheConfig'], [Engine, 'calibration'],
+  [Recogniser, 'mayBeSpecial'], [Records, 'place'], [Records, 'observe'], [Tenants, 'of'], [MemoryStore, 'lines'], [MemoryStore, 'put'], [Engine, 'cacheConfig'], [Engine, 'calibration'],
 ]
 
 const onSummary: readonly (readonly [{ prototype: any }, string])[] = [
@@ -151,7 +151,7 @@ async function startOver(t: Test, wrap: (upstream: Upstream) => Upstream['exchan
   const lines: any[] = []
   const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
   const registry = new Registry()
-  const chat = createChat(configured(engine.url), { upstream: { ...upstream, exchange: wrap(upstream) }, ledger: new Ledger(log, registry), registry, log, replyHeaders: [] })
+  const chat = createChat(configured(engine.url), { agents: [], upstream: { ...upstream, exchange: wrap(upstream) }, ledger: new Ledger(log, registry), registry, log, replyHeaders: [] })
   const { port } = await startProxy(t, engine.url, { chat })
   const post = async (body: object) => chatReply(await send(port, { target: '/v1/chat/completions', headers: ['content-type', 'application/json'], body: toBytes(body) }))
   return { engine, post, warnings: () => lines.filter(({ level }) => level >= 40) }

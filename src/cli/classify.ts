@@ -1,0 +1,73 @@
+// `warmfork classify FILE`: what a recorded request is taken for, and why, trait by trait. Prints no text of the request.
+
+import { readFileSync } from 'node:fs'
+import type { Agent } from '../summary/agents.ts'
+import { isPossible, mayBeGeneric } from '../summary/generic.ts'
+import { Recogniser, saidBy, traitsOf } from '../summary/recognise.ts'
+import { readChatRequest, type ChatRequest } from '../wire/chat-request.ts'
+import { bytesOf, memberNamed, membersOf, skipSpace, stringAt } from '../wire/json-slices.ts'
+
+/** @returns what is printed, or one sentence on why nothing can be said */
+export function classify(path: string, agents: readonly Agent[], generic: boolean): { text: string } | { fault: string } {
+  let file: Buffer
+  try {
+    file = readFileSync(path)
+  } catch {
+    return { fault: `The file ${JSON.stringify(path)} cannot be read: give the path of a recorded request.` }
+  }
+  const { headers, body } = recorded(file)
+  const request = readChatRequest(body)
+  if (!request) return { fault: `The file ${JSON.stringify(path)} holds no chat request: give its JSON body, or an object with headers and body.` }
+  return { text: explain(headers, body, request, agents, generic) }
+}
+
+/** A body alone, or an object of `headers` and `body`, the body as an object or as text. */
+function recorded(file: Buffer): { headers: Record<string, string>, body: Buffer } {
+  const members = membersOf(file, skipSpace(file, 0)) ?? []
+  const body = memberNamed(members, 'body')
+  if (!body || memberNamed(members, 'messages')) return { headers: {}, body: file }
+  const headersAt = memberNamed(members, 'headers')
+  const headers = headersAt ? membersOf(file, headersAt.value.start) ?? [] : []
+  const text = stringAt(file, body.value)
+  return {
+    headers: Object.fromEntries(headers.map(({ key, value }) => [key.toLowerCase(), stringAt(file, value) ?? ''])),
+    body: text === null ? bytesOf(file, body.value) : Buffer.from(text),
+  }
+}
+
+function explain(headers: Record<string, string>, body: Buffer, request: ChatRequest, agents: readonly Agent[], generic: boolean): string {
+  const recogniser = new Recogniser(agents, { generic })
+  const found = recogniser.mayBeSpecial(headers, body) ? recogniser.recognise(headers, request) : { kind: 'main' as const }
+  const said = saidBy(headers, request)
+  const lines = [`taken for: ${verdict(found)}`, `the client says: ${said === null ? 'nothing' : `x-warmfork-request ${JSON.stringify(said)}`}`]
+
+  const judged = agents.map((agent) => ({ agent, traits: traitsOf(agent, request) }))
+  // A fitting kind of tools alone says nothing.
+  const near = judged.filter(({ traits }) => traits.some(({ name, holds }) => name !== 'tools' && holds))
+  for (const { agent, traits } of near) {
+    lines.push(`${agent.agent} (${agent.file}), ${agent.shape}:`)
+    for (const { name, wanted, holds } of traits) lines.push(`  ${holds ? 'yes' : 'no '}  ${name}: ${name === 'tools' ? `${wanted}; the request's are ${toolsOf(request)}` : `"${wanted}"`}`)
+  }
+  lines.push(`other agents: ${judged.length - near.length}, none of whose markers stand in it`)
+
+  lines.push(`without an agent file (agents.generic is ${generic}):`)
+  const hasTools = (request.tools?.length ?? 0) > 0
+  lines.push(`  ${hasTools ? 'no ' : 'yes'}  no tools; the request's are ${toolsOf(request)}`)
+  lines.push(`  ${!hasTools && mayBeGeneric(body) && isPossible(request) ? 'yes' : 'no '}  its system text or last message asks to condense the conversation, and for nothing else`)
+  lines.push('  ?    it holds a recorded conversation from its beginning: known only while warmfork runs')
+  return `${lines.join('\n')}\n`
+}
+
+function verdict(found: ReturnType<Recogniser['recognise']>): string {
+  switch (found.kind) {
+    case 'main': return 'a main request'
+    case 'side': return 'a side request'
+    case 'summary': return found.agent ? `a summary request of ${found.agent.agent}` : 'a summary request, since the client says so'
+    case 'conversation-summary': return 'a summary request by conversation id'
+    case 'possible': return 'a summary request where it holds a recorded conversation, else a main request'
+  }
+}
+
+function toolsOf({ tools }: ChatRequest): string {
+  return tools === null ? 'absent' : tools.length === 0 ? 'empty' : `present (${tools.length})`
+}

@@ -1,0 +1,64 @@
+// Whether a request that no agent's file knows is a summary: by structure and by its instruction, never by one alone.
+// It has no tools, holds a long stretch of a recorded conversation from its beginning, and asks to condense it. Next
+// turns, critics, plan modes and titles send the same messages: when in doubt it is none.
+
+import type { Fit } from '../conversation/choose.ts'
+import { numberOption, readText, type ChatRequest } from '../wire/chat-request.ts'
+import { skipSpace } from '../wire/json-slices.ts'
+import { asksToCondense, speaksOfCondensing } from './instruction.ts'
+
+/** Where an instruction may stand in the bytes of a body: system text leads, the last message trails. */
+const headWindow = 8 * 1024
+const tailWindow = 8 * 1024
+
+/** Messages of the conversation that it must hold. */
+const fewestMessages = 4
+/** A request for fewer tokens than a summary takes is for a title or a word. */
+const fewestTokens = 256
+/** Where a text of the agent's own says what it wants, in characters. */
+const front = 600
+const end = 1500
+
+/** Whether a body could be such a request: no tools in it and a word of the act near an end. Nothing is parsed. */
+export function mayBeGeneric(body: Buffer): boolean {
+  return !hasTools(body) && [body.toString('utf8', 0, headWindow), body.toString('utf8', Math.max(headWindow, body.length - tailWindow))]
+    .some((text) => text.includes('\\u') || speaksOfCondensing(text))
+}
+
+/** Whether a body has tools. Inside a string the key's quotes would be escaped. */
+export function hasTools(body: Buffer): boolean {
+  const key = body.indexOf('"tools"')
+  if (key < 0) return false
+  const colon = skipSpace(body, key + 7)
+  const value = skipSpace(body, colon + 1)
+  const isEmpty = body[value] === 0x5b && body[skipSpace(body, value + 1)] === 0x5d
+  return !isEmpty && body[value] !== 0x6e
+}
+
+/** Whether a request read may be such a summary; the recorded conversations decide. */
+export function isPossible(request: ChatRequest): boolean {
+  if ((request.tools?.length ?? 0) > 0) return false
+  const last = request.messages.at(-1)
+  if (!last || last.role === 'assistant' || last.role === 'tool') return false
+  const limit = numberOption(request, 'max_tokens') ?? numberOption(request, 'max_completion_tokens')
+  return (limit === null || limit > fewestTokens) && (systemAsks(request) || textAsks(readText(request.body, last.slice)))
+}
+
+/** Whether the recorded conversation that fits a possible summary makes it one. */
+export function isSummaryOf(summary: ChatRequest, { request, coverage }: Fit): boolean {
+  const turns = coverage.headLength - request.frontLength
+  if (turns < fewestMessages) return false
+  if (coverage.text !== null) return systemAsks(summary) || textAsks(coverage.text)
+  if (coverage.instruction === null) return false
+  // With the conversation's own system text it is the user who asks, in an ordinary next turn.
+  if (summary.frontLength === 0) return request.frontLength > 0
+  return coverage.foreignFront.some((message) => asksToCondense(readText(summary.body, message).slice(0, front)))
+}
+
+function systemAsks({ body, messages, frontLength }: ChatRequest): boolean {
+  return messages.slice(0, frontLength).some(({ slice }) => asksToCondense(readText(body, slice).slice(0, front)))
+}
+
+function textAsks(text: string): boolean {
+  return asksToCondense(text.slice(0, front)) || (text.length > front && asksToCondense(text.slice(Math.max(front, text.length - end))))
+}
