@@ -53,13 +53,17 @@ export function scriptedModel(script: ModelScript, work: string): (request: Repl
   }
 }
 
-/** Whether the front or the last message asks for one; the prompts of a session have none of these words. */
+/** Marks of the requests that ask with the conversation's own tools; without tools any talk of a summary asks for one. */
+const warmMarks = /state_snapshot> XML|CHECKPOINT COMPACTION|concise summary of our|Context budget has been reached/
+
+/** Whether a request asks for a summary: by its front or its last message. The prompts of a session have no such words. */
 export function asksForSummary({ messages = [], tools = [] }: { readonly messages?: readonly any[], readonly tools?: readonly any[] }): boolean {
   const last = messages.at(-1)
   if (last === undefined || last.role === 'tool' || last.role === 'assistant') return false
-  const text = JSON.stringify(last.content).slice(-6_000)
-  const front = messages.length <= 3 && tools.length === 0 ? JSON.stringify(messages.map(({ content }) => content)).slice(0, 8_000) : ''
-  return !/\btitle\b/i.test(front.slice(0, 2_000)) && /summar|state_snapshot|CHECKPOINT COMPACTION|Context budget has been reached/i.test(front + text)
+  const text = JSON.stringify(last.content)
+  if (tools.length > 0) return warmMarks.test(text.slice(-6_000))
+  const front = JSON.stringify(messages.slice(0, 3).map(({ content }) => content)).slice(0, 8_000)
+  return !/\btitle\b/i.test(front.slice(0, 2_000)) && /summar|compact/i.test(messages.length <= 3 ? front + text.slice(-6_000) : text.slice(-6_000))
 }
 
 /** What the user has just typed for the first time. */

@@ -19,7 +19,7 @@ const steps = (): Step[] => prompts.map((prompt, i) => ({ command: 'opencode', a
 
 export const opencode: Recipe = {
   name: 'opencode-1.18', agent: 'opencode', packages: { npm: { 'opencode-ai': '1.18.33' } }, version: 'opencode-ai 1.18.33',
-  files: (place) => ({ [join(place.home, 'opencode.json')]: settings(place, 22_000) }), env, steps,
+  files: (place) => ({ [join(place.home, 'opencode.json')]: settings(place, 34_000) }), env, steps, script: { calls: 10 },
 }
 
 export const opencode12: Recipe = {

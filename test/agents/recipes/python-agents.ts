@@ -26,7 +26,7 @@ export const vibe: Recipe = {
   }),
   env: ({ home }) => ({ VIBE_HOME: join(home, '.vibe'), LOCAL_KEY: 'sk-local', MISTRAL_API_KEY: 'sk-local' }),
   steps: () => prompts.map((prompt, i) => ({ command: 'vibe', args: ['--trust', '--auto-approve', ...(i > 0 ? ['--continue'] : []), '-p', prompt] })),
-  script: { tools: ['read_file', 'read', 'bash'], calls: 7 },
+  script: { tools: ['read_file', 'read', 'bash'], calls: 12 },
 }
 
 export const gptme: Recipe = {
