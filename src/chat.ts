@@ -219,8 +219,7 @@ class SummaryRequest {
     // By the `tokens` placement the engine would only echo what it was given.
     const confirmed = fork.shape === null && promptIds ? promptIds.length === fork.ids.length && commonPrefix(promptIds, fork.ids) === fork.ids.length : null
     this.#outcome(outcomeOf(receipt, reply, verdict, confirmed, { receivedAt: this.#request.receivedAt, firstTokenAt }))
-    if (confirmed === false) {
-      planner.engine.forget()
+    if (confirmed === false && planner.engine.forget(fork.epoch)) {
       log.warn({ receipt: receipt.receipt }, 'the engine prefilled other ids than proven; forking waits for a new calibration')
     }
     if (sent.end === 'answered') planner.switches.accepted(fork.model)

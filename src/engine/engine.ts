@@ -74,15 +74,25 @@ export class Engine {
     const answer = await this.#ask('GET', '/metrics', asker)
     const config = answer?.status === 200 ? readCacheConfig(answer.body.toString('utf8')) : null
     if (config && config.start !== this.#start) {
+      this.#forget()
       this.#start = config.start
-      this.forget()
     }
     await this.#learnVersion(asker)
     return config
   }
 
-  /** Voids every calibration: the engine was restarted, or rendered other ids than it said. */
-  forget(): void {
+  /**
+   * Voids every calibration: the engine rendered other ids than it said.
+   * @param epoch under which it said so; a newer one stands
+   * @returns whether there was something to void
+   */
+  forget(epoch: string): boolean {
+    if (epoch !== this.epoch) return false
+    this.#forget()
+    return true
+  }
+
+  #forget(): void {
     this.#epoch++
     this.#version = null
     this.#versionAsked = null
@@ -131,11 +141,12 @@ export class Engine {
     const shape = shapeOf(request)
     const known = this.#families.get(shape)
     if (known !== undefined) return known
+    const { epoch } = this
     const rendered = await this.render(thinkingSample(request), calibration, true, null, asker)
     const text = 'ids' in rendered ? await this.text(stringOption(request, 'model') ?? '', rendered.ids, asker) : null
     if (text === null) return null
     const families = familiesIn(text, sampleThought)
-    keep(this.#families, shape, families)
+    if (epoch === this.epoch) keep(this.#families, shape, families)
     return families
   }
 
@@ -143,9 +154,10 @@ export class Engine {
   async window(model: string, asker: Asker): Promise<number | null> {
     const known = this.#windows.get(model)
     if (known !== undefined) return known
+    const { epoch } = this
     const answer = await this.#ask('GET', '/v1/models', asker)
     const window = answer?.status === 200 ? readModelWindow(answer.body, model) : null
-    if (window !== null) keep(this.#windows, model, window)
+    if (window !== null && epoch === this.epoch) keep(this.#windows, model, window)
     return window
   }
 
@@ -154,8 +166,9 @@ export class Engine {
     const key = `${shapeOf(request)} ${previous} ${role}`
     const known = this.#headers.get(key)
     if (known) return known
+    const { epoch } = this
     const header = await measureRoleHeader(request, previous, role, (prompt) => this.render(prompt, calibration, true, null, asker))
-    if (header) keep(this.#headers, key, header)
+    if (header && epoch === this.epoch) keep(this.#headers, key, header)
     return header
   }
 
@@ -164,8 +177,9 @@ export class Engine {
     const key = `${shapeOf(request)} ${role}`
     const known = this.#generationPrompts.get(key)
     if (known) return known
+    const { epoch } = this
     const ids = await measureGenerationPrompt(request, role, (prompt, generationPrompt) => this.render(prompt, calibration, generationPrompt, null, asker))
-    if (ids) keep(this.#generationPrompts, key, ids)
+    if (ids && epoch === this.epoch) keep(this.#generationPrompts, key, ids)
     return ids
   }
 

@@ -12,7 +12,7 @@ import { isWholeJson, type ChatRequest } from '../wire/chat-request.ts'
 import { forkBody } from './build.ts'
 import { mainLine, partsById } from './by-id.ts'
 import { forcesTool } from './options.ts'
-import { partsOf, plan, type Plan, type PlanQuestion, type Planner } from './plan.ts'
+import { ifStillTrue, partsOf, plan, type Plan, type PlanQuestion, type Planner } from './plan.ts'
 
 export interface SummaryQuestion {
   /** As read, or null where it cannot be read. */
@@ -52,7 +52,7 @@ export async function decide(
   const { evidence, request } = found
   // Ids are kept with the evidence, so that the next plan asks less.
   if (decided.learned && decided.learned !== evidence.ids) await store.amend({ ...evidence, ids: decided.learned })
-  return { plan: decided, evidence, request }
+  return { plan: ifStillTrue(decided, planner.engine), evidence, request }
 }
 
 /** What is looked for among the tenant's lines. */

@@ -37,7 +37,7 @@ export interface Fork {
 
 export type Plan =
   | { readonly decision: 'forked', readonly fork: Fork, readonly learned: EvidenceIds }
-  | { readonly decision: 'already_warm', readonly learned: EvidenceIds | null }
+  | { readonly decision: 'already_warm', readonly epoch: string, readonly learned: EvidenceIds | null }
   | { readonly decision: 'passed', readonly reason: Reason, readonly learned: EvidenceIds | null }
 
 export interface Planner {
@@ -92,6 +92,7 @@ export async function plan(planner: Planner, question: PlanQuestion, facts: Plan
   facts.engine_version = engine.version
   facts.block_size = config?.blockSize ?? null
   if (!config?.prefixCaching) return passed('caching_not_advertised')
+  const { epoch } = engine
   const calibration = await engine.calibration(request, asker)
   if (calibration.state === 'unanswered') return passed(calibration.reason)
   if (calibration.state === 'uncalibrated') return passed('tokenizer_uncalibrated')
@@ -102,15 +103,14 @@ export async function plan(planner: Planner, question: PlanQuestion, facts: Plan
   facts.model = model
 
   if (question.looksWarm) {
-    const warm = await measureWarm(planner, question, calibration, config.blockSize, facts, asker)
+    const warm = await measureWarm(planner, question, calibration, epoch, config.blockSize, facts, asker)
     if (warm) return warm
   }
   if (evidence.forkFailed) return passed('fork_failed_before')
-  if (switches.isModelOff(model, engine.epoch)) return passed('model_switched_off')
+  if (switches.isModelOff(model, epoch)) return passed('model_switched_off')
   if (switches.isPaused()) return passed('reuse_not_observed')
 
-  const epoch = engine.epoch
-  const climbed = await climb(planner, question, calibration, facts, config.blockSize, asker)
+  const climbed = await climb(planner, question, calibration, epoch, facts, config.blockSize, asker)
   const { learned } = climbed
   if ('reason' in climbed) return passed(climbed.reason, learned)
   const { measured, shape, parts } = climbed
@@ -149,10 +149,10 @@ type Placed = {
 
 /** The ladder: the first rung whose ids cover the head wins. */
 async function climb(
-  { engine }: Planner, { parts: asked, evidence }: PlanQuestion, calibration: Calibrated, facts: PlanFacts, blockSize: number, asker: Asker,
+  { engine }: Planner, { parts: asked, evidence }: PlanQuestion, calibration: Calibrated, epoch: string, facts: PlanFacts, blockSize: number, asker: Asker,
 ): Promise<Placed | { readonly reason: Reason, readonly learned: EvidenceIds | null }> {
   let parts = asked
-  const tried = (): Promise<ProofResult> => prove(engine, { parts, calibration, known: evidence.ids, promptTokens: evidence.promptTokens }, asker)
+  const tried = (): Promise<ProofResult> => prove(engine, { parts, calibration, epoch, known: evidence.ids, promptTokens: evidence.promptTokens }, asker)
   let proof = await tried()
   if (!proof.proven && proof.refused) {
     const bridged = withBridge(parts)
@@ -183,6 +183,12 @@ async function climb(
   return { ...tokens, parts, learned }
 }
 
+/** What a plan says as long as the engine's state is the one that it rests on: it may be voided while the plan asks. */
+export function ifStillTrue(plan: Plan, engine: Engine): Plan {
+  const rests = plan.decision === 'forked' ? plan.fork.epoch : plan.decision === 'already_warm' ? plan.epoch : null
+  return rests === null || rests === engine.epoch ? plan : { decision: 'passed', reason: 'tokenizer_uncalibrated', learned: null }
+}
+
 /** A short assistant message between: some templates refuse two user turns in a row, or one behind a tool's result. */
 export function withBridge(parts: ForkParts): ForkParts | null {
   const last = parts.following.at(-1)?.role ?? parts.evidence.messages[parts.headLength - 1]!.role
@@ -203,7 +209,7 @@ function note(facts: PlanFacts, measured: Measured, blockSize: number): void {
  * @returns null where a reasoning template dropped what the evidence had: it is planned like any other then
  */
 async function measureWarm(
-  planner: Planner, question: PlanQuestion, calibration: Calibrated, blockSize: number, facts: PlanFacts, asker: Asker,
+  planner: Planner, question: PlanQuestion, calibration: Calibrated, epoch: string, blockSize: number, facts: PlanFacts, asker: Asker,
 ): Promise<Plan | null> {
   const { request, summary, evidence } = question
   const [parent, bare, own] = await Promise.all([
@@ -222,7 +228,7 @@ async function measureWarm(
   facts.head_tokens = bare.ids.length
   facts.fork_tokens = null
   facts.reusable_tokens = reusableTokens(shared, own.ids.length, blockSize)
-  return { decision: 'already_warm', learned: null }
+  return { decision: 'already_warm', epoch, learned: null }
 }
 
 /** About how many bytes of a fork are prompt. */

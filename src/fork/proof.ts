@@ -37,6 +37,8 @@ export type ProofResult =
 export interface ProofQuestion {
   readonly parts: ForkParts
   readonly calibration: Calibrated
+  /** The engine's state that the calibration is of: ids of another one do not count. */
+  readonly epoch: string
   /** Ids kept from an earlier plan; void when they are of another start of the engine. */
   readonly known: EvidenceIds | null
   /** Tokens of the evidence's prompt as its reply's usage said, or null. */
@@ -99,7 +101,7 @@ function roleBehindHead({ following }: ForkParts): string {
 /** The evidence's ids, and where its generation prompt begins if the head is all of it. */
 async function evidenceIds(engine: Engine, question: ProofQuestion, whole: boolean, asker: Asker): Promise<EvidenceIds | { fault: Reason }> {
   const { parts: { evidence }, calibration } = question
-  const epoch = `${engine.epoch} ${calibration.proof}`
+  const epoch = `${question.epoch} ${calibration.proof}`
   const known = question.known?.engine === epoch ? question.known : null
   if (known && (!whole || known.withoutGenerationPrompt !== null)) return known
   const [prompt, opening] = await Promise.all([
