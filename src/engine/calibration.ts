@@ -18,8 +18,15 @@ export interface Calibrated {
   readonly dialect: Dialect
   /** Whether a fork may say `tool_choice: "none"` without changing its prompt. */
   readonly toolChoiceNone: boolean
-  /** Under which names the chat endpoint gives a reply's thinking (`reasoning` since 0.16, both before). */
-  readonly thinkingKeys: readonly string[]
+  readonly replyKeys: ReplyKeys
+}
+
+/** Keys of this engine's chat completions, in its order: versions have others. */
+export interface ReplyKeys {
+  readonly reply: readonly string[]
+  readonly choice: readonly string[]
+  /** With the names of a reply's thinking: `reasoning` since 0.16, `reasoning_content` or both before. */
+  readonly message: readonly string[]
 }
 
 export type Calibration =
@@ -113,7 +120,7 @@ export async function calibrate(request: ChatRequest, ask: Asking): Promise<Cali
   const chatted = second ?? first
   if (chatted === null) return { state: 'uncalibrated' }
   const toolChoiceNone = first !== null && (second === null || sameIds(first.ids, second.ids))
-  const { thinkingKeys } = chatted
+  const { replyKeys } = chatted
 
   let untold: Calibration | null = null
   for (const dialect of dialects(prompt)) {
@@ -123,7 +130,7 @@ export async function calibrate(request: ChatRequest, ask: Asking): Promise<Cali
     if (isHidden) untold = later
     else if (isLater(answer)) return later
     const ids = answer?.status === 200 ? readTokenIds(answer.body, '"tokens":[') : null
-    if (ids !== null && sameIds(ids, chatted.ids)) return { state: 'calibrated', proof: 'tokenize', dialect, toolChoiceNone, thinkingKeys }
+    if (ids !== null && sameIds(ids, chatted.ids)) return { state: 'calibrated', proof: 'tokenize', dialect, toolChoiceNone, replyKeys }
     if (ids === null && answer?.status === 200) untold = { state: 'unanswered', reason: 'token_ids_missing' }
   }
   const rendered = await ask('/v1/chat/completions/render', renderBody(prompt, true, toolChoiceNone && hasTools ? Buffer.from('"none"') : null))
@@ -131,7 +138,7 @@ export async function calibrate(request: ChatRequest, ask: Asking): Promise<Cali
   if (isLater(rendered) && rendered?.status !== 403) return later
   const ids = rendered?.status === 200 ? readRendered(rendered.body) : null
   if (ids === null || !sameIds(ids, chatted.ids)) return untold ?? { state: 'uncalibrated' }
-  return { state: 'calibrated', proof: 'render', dialect: { renamesReasoning: false, effortSetsThinking: false }, toolChoiceNone, thinkingKeys }
+  return { state: 'calibrated', proof: 'render', dialect: { renamesReasoning: false, effortSetsThinking: false }, toolChoiceNone, replyKeys }
 }
 
 /** Ids of a render answer: an object since 0.18, a list before (serve/render/serving.py). */
@@ -141,7 +148,7 @@ export function readRendered(answer: Buffer): Uint32Array | null {
 
 interface Chatted {
   readonly ids: Uint32Array
-  readonly thinkingKeys: readonly string[]
+  readonly replyKeys: ReplyKeys
 }
 
 /** The ids that the chat endpoint prefills; null where it refuses or does not tell. */
@@ -155,7 +162,17 @@ async function chat(prompt: Prompt, toolChoice: 'none' | null, ask: Asking): Pro
   ]))
   if (isLater(answer)) return 'unanswered'
   const ids = answer?.status === 200 ? readTokenIds(answer.body, '"prompt_token_ids":[') : null
-  return ids && { ids, thinkingKeys: ['reasoning', 'reasoning_content'].filter((key) => answer!.body.includes(`"${key}":`)) }
+  return ids && { ids, replyKeys: readReplyKeys(answer!.body) }
+}
+
+function readReplyKeys(json: Buffer): ReplyKeys {
+  try {
+    const reply = JSON.parse(json.toString('utf8')) as { choices: { message: object }[] }
+    const [choice] = reply.choices
+    return { reply: Object.keys(reply), choice: Object.keys(choice!), message: Object.keys(choice!.message) }
+  } catch {
+    return { reply: ['id', 'object', 'created', 'model', 'choices', 'usage'], choice: ['index', 'message', 'finish_reason'], message: ['role', 'content'] }
+  }
 }
 
 /** No answer, or one that says nothing about the prompt: the engine is busy, starting, or wants another credential. */

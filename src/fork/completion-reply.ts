@@ -1,6 +1,7 @@
 // Turns a reply of /v1/completions into the chat completion that the client asked for, in vLLM's own shape, whole or
 // event by event. Thinking is split off here, since no parser ran (chat_completion/serving.py, 0.32).
 
+import type { ReplyKeys } from '../engine/calibration.ts'
 import type { ThinkingFamily } from '../summary/thinking.ts'
 import { isDone, type SseEvent } from '../wire/sse.ts'
 
@@ -9,18 +10,23 @@ export interface ReplyShape {
   readonly families: readonly ThinkingFamily[]
   /** The generation prompt ends inside a thinking block, of the first family. */
   readonly startsThinking: boolean
-  /** Under which names this engine's chat gives thinking; none where the client asked for none. */
-  readonly thinkingKeys: readonly string[]
+  /** The client did not ask to leave thinking out. */
+  readonly showsThinking: boolean
+  readonly keys: ReplyKeys
 }
 
 interface Completion {
-  id?: string
-  created?: number
-  model?: string
-  choices?: { index?: number, text?: string, finish_reason?: string | null, stop_reason?: unknown }[]
-  usage?: unknown
-  error?: unknown
-  system_fingerprint?: unknown
+  readonly id?: string
+  readonly choices?: readonly Choice[]
+  readonly usage?: unknown
+  readonly error?: unknown
+  readonly [key: string]: unknown
+}
+
+interface Choice {
+  readonly text?: string
+  readonly finish_reason?: string | null
+  readonly [key: string]: unknown
 }
 
 interface Piece {
@@ -31,19 +37,20 @@ interface Piece {
 /** Splits growing text at a family's marks. A mark may be cut between two pieces: what could be one is held back. */
 export class ThinkingSplitter {
   readonly #families: readonly ThinkingFamily[]
+  readonly #startsThinking: boolean
   #close: string
-  #state: 'start' | 'thinking' | 'content'
+  #state: 'start' | 'thinking' | 'content' = 'start'
   #held = ''
 
   constructor({ families, startsThinking }: Pick<ReplyShape, 'families' | 'startsThinking'>) {
     this.#families = families
     this.#close = families[0]?.close ?? ''
-    this.#state = startsThinking ? 'thinking' : 'start'
+    this.#startsThinking = startsThinking
   }
 
   /** Whether the text ended inside a thinking block. */
   get isOpen(): boolean {
-    return this.#state === 'thinking'
+    return this.#state === 'thinking' || (this.#state === 'start' && this.#startsThinking)
   }
 
   /** @param last no text follows: nothing is held back */
@@ -69,23 +76,28 @@ export class ThinkingSplitter {
     }
   }
 
-  /** Decides how the reply begins, once it can be told. */
+  /** Decides how the reply begins, once it can be told. Some models open thinking again that the prompt has opened. */
   #start(last: boolean): void {
     const begun = this.#held.trimStart()
     let undecided = false
-    for (const { open, close, lead } of this.#families) {
-      for (const [mark, state] of [[open, 'thinking'], [lead, 'content']] as const) {
-        if (mark === undefined) continue
-        if (begun.startsWith(mark)) {
-          this.#held = begun.slice(mark.length)
-          this.#close = close
-          this.#state = state
-          return
-        }
-        undecided ||= mark.startsWith(begun)
+    for (const [mark, state, close] of this.#openings()) {
+      if (begun.startsWith(mark)) {
+        this.#held = begun.slice(mark.length)
+        this.#close = close
+        this.#state = state
+        return
       }
+      undecided ||= mark.startsWith(begun)
     }
-    if (last || !undecided) this.#state = 'content'
+    if (last || !undecided) this.#state = this.#startsThinking ? 'thinking' : 'content'
+  }
+
+  #openings(): (readonly [mark: string, state: 'thinking' | 'content', close: string])[] {
+    if (this.#startsThinking) return [[this.#families[0]!.open, 'thinking', this.#close]]
+    return this.#families.flatMap(({ open, close, lead }) => [
+      [open, 'thinking', close] as const,
+      ...(lead === undefined ? [] : [[lead, 'content', close] as const]),
+    ])
   }
 }
 
@@ -116,62 +128,70 @@ export class CompletionTranslator {
   events(event: SseEvent): SseEvent[] {
     const completion = event.data !== null && !isDone(event.data) ? read(event.data) : null
     if (!completion || completion.error) return [event]
-    const [choice] = completion.choices ?? []
-    const base = this.#base(completion, 'chat.completion.chunk')
-    if (!choice) return [chunk({ ...base, choices: [], usage: completion.usage, ...fingerprint(completion) })]
+    const { choices = [], id, object, created, model, ...rest } = completion
+    const base = { id: chatId(id), object: 'chat.completion.chunk', created, model }
+    const [choice] = choices
+    if (!choice) return [chunk({ ...base, choices: [], ...rest })]
     const events: SseEvent[] = []
-    const delta = (delta: object, more: object = {}): void => {
-      events.push(chunk({ ...base, choices: [{ index: 0, delta, logprobs: null, finish_reason: null, ...more, token_ids: null }] }))
-    }
     if (!this.#begun) {
       this.#begun = true
-      events.push(chunk({ ...base, choices: [{ index: 0, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null }], prompt_token_ids: null, prompt_text: null }))
+      const first = { index: 0, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null }
+      const { reply } = this.#shape.keys
+      events.push(chunk({ ...base, choices: [first], ...usageOf(completion), ...nullFor(['prompt_token_ids', 'prompt_text'], reply) }))
     }
     const finish = choice.finish_reason ?? null
     const { thinking, content } = this.#splitter.push(choice.text ?? '', finish !== null)
-    if (thinking !== '' && this.#shape.thinkingKeys.length > 0) delta(this.#thinking(thinking))
-    if (content !== '') delta({ content })
-    if (finish !== null) delta({}, { finish_reason: finish, stop_reason: choice.stop_reason ?? null })
+    const delta = { ...(thinking === '' ? {} : this.#thinking(thinking)), ...(content === '' ? {} : { content }) }
+    if (finish === null && Object.keys(delta).length === 0) return events
+    const stop = finish === null ? {} : { stop_reason: choice['stop_reason'] ?? null }
+    const next = { index: 0, delta, logprobs: null, finish_reason: finish, ...stop, ...nullFor(['token_ids'], this.#shape.keys.choice) }
+    events.push(chunk({ ...base, choices: [next], ...rest }))
     return events
   }
 
-  /** The chat completion for a whole completion; an error body stays as it is. */
+  /** The chat completion for a whole completion, with the keys of this engine's own; an error body stays as it is. */
   whole(json: Buffer): Buffer {
     const completion = read(json)
     const choice = completion?.choices?.[0]
     if (!completion || completion.error || !choice) return json
     const { thinking, content } = this.#splitter.push(choice.text ?? '', true)
-    const keys = this.#shape.thinkingKeys.length > 0 ? this.#thinking(thinking === '' ? null : thinking) : { reasoning: null }
-    return Buffer.from(JSON.stringify({
-      ...this.#base(completion, 'chat.completion'),
-      choices: [{
-        index: 0,
-        message: { role: 'assistant', content: content === '' ? null : content, refusal: null, annotations: null, audio: null, function_call: null, ...keys },
-        logprobs: null,
-        finish_reason: choice.finish_reason ?? null,
-        stop_reason: choice.stop_reason ?? null,
-        token_ids: null,
-      }],
-      service_tier: null,
-      ...fingerprint(completion),
-      usage: completion.usage ?? null,
-      prompt_logprobs: null,
-      prompt_token_ids: null,
-      kv_transfer_params: null,
-    }))
+    const { keys } = this.#shape
+    const message = picked(keys.message, { role: 'assistant', content: content === '' ? null : content, ...this.#thinking(thinking) })
+    // An empty list is how older engines say that nothing was called.
+    if (keys.message.includes('tool_calls')) message['tool_calls'] = []
+    const own = { ...choice, message, logprobs: null, token_ids: null }
+    return Buffer.from(JSON.stringify(picked(keys.reply, {
+      ...completion, id: chatId(completion.id), object: 'chat.completion', choices: [picked(keys.choice, own)], prompt_token_ids: null,
+    })))
   }
 
-  #base({ id, created, model }: Completion, object: string): object {
-    return { id: (id ?? '').replace(/^cmpl-/, 'chatcmpl-'), object, created, model }
-  }
-
-  #thinking(text: string | null): Record<string, string | null> {
-    return Object.fromEntries(this.#shape.thinkingKeys.map((key) => [key, text]))
+  /** Thinking under the names that this engine's chat has for it. */
+  #thinking(text: string): Record<string, string | null> {
+    const { keys, showsThinking } = this.#shape
+    if (!showsThinking) return {}
+    return Object.fromEntries(thinkingNames.filter((key) => keys.message.includes(key)).map((key) => [key, text === '' ? null : text]))
   }
 }
 
-function fingerprint({ system_fingerprint }: Completion): object {
-  return system_fingerprint === undefined ? {} : { system_fingerprint }
+const thinkingNames = ['reasoning', 'reasoning_content']
+
+function chatId(id = ''): string {
+  return id.replace(/^cmpl-/, 'chatcmpl-')
+}
+
+/** Comes with every event to who asked for continuous usage. */
+function usageOf({ usage }: Completion): object {
+  return usage === undefined ? {} : { usage }
+}
+
+/** What the engine leaves null for who did not ask, where it has such a member at all. */
+function nullFor(names: readonly string[], keys: readonly string[]): object {
+  return Object.fromEntries(names.filter((name) => keys.includes(name)).map((name) => [name, null]))
+}
+
+/** These keys in this order; null where there is no value. */
+function picked(keys: readonly string[], from: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(keys.map((key) => [key, from[key] ?? null]))
 }
 
 function chunk(value: object): SseEvent {

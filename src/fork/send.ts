@@ -148,7 +148,7 @@ class ForkExchange {
     if (says) this.#firstTokenAt ??= performance.now()
     if (event.data?.includes('"prompt_token_ids":[')) this.#promptIds ??= readTokenIds(event.data, '"prompt_token_ids":[')
     if (this.#reply.error || this.#reply.toolCalls || (this.#reply.finish !== null && this.#verdict === null)) {
-      this.#verdict = this.#sending.judge(this.#reply)
+      this.#verdict = this.#judge()
       if (!this.#verdict.valid) return this.#fail(this.#verdict.reason)
     }
     const edited = editEvent(event, this.#sending.asked)
@@ -161,13 +161,20 @@ class ForkExchange {
     if (this.#mode === 'whole') return this.#answerWhole()
     if (this.#mode === 'stream') {
       if (this.#verdict === null) {
-        this.#verdict = this.#sending.judge(this.#reply)
+        this.#verdict = this.#judge()
         return this.#fail(this.#verdict.valid ? 'summary_incomplete' : this.#verdict.reason)
       }
       this.#write(this.#splitter.rest())
     }
     response.end()
     this.#settle(this.#mode === 'surface' ? 'surfaced' : 'answered')
+  }
+
+  /** Thinking that the client asked not to see is not in the reply: whether it ended is the translator's to say. */
+  #judge(): Verdict {
+    const verdict = this.#sending.judge(this.#reply)
+    const isOpen = this.#translator?.thinkingOpen === true
+    return !verdict.valid && verdict.reason === 'summary_empty' && isOpen ? { valid: false, reason: 'summary_thinking_open' } : verdict
   }
 
   /** A whole reply is judged before a byte of it goes out. */
@@ -178,7 +185,7 @@ class ForkExchange {
     this.#firstTokenAt = performance.now()
     addReply(this.#reply, json)
     this.#promptIds = readTokenIds(json, '"prompt_token_ids":[')
-    this.#verdict = this.#sending.judge(this.#reply)
+    this.#verdict = this.#judge()
     if (!this.#verdict.valid) return this.#fail(this.#verdict.reason)
     const edited = editReply(json, this.#sending.asked)
     this.#head!.headers = withLength(this.#head!.headers, edited.length)

@@ -64,7 +64,8 @@ export async function planTokens(
     shape: {
       families,
       startsThinking: opening.trimEnd().endsWith(families[0]!.open.trimEnd()),
-      thinkingKeys: wantsThinking(summary) ? calibration.thinkingKeys : [],
+      showsThinking: wantsThinking(summary),
+      keys: calibration.replyKeys,
     },
   }
 }

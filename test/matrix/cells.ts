@@ -68,7 +68,7 @@ const thinkingOff = { enable_thinking: false, thinking: false }
 export function cells(): Cell[] {
   const loop = built({ seed: 'loop' })
   const echoed = built({ seed: 'echoed', reasoning: true })
-  const parallel = built({ seed: 'parallel', reasoning: true, callsPerGroup: 2, groups: 8 })
+  const parallel = built({ seed: 'parallel', reasoning: true, callsPerGroup: 2 })
   const first = built({ seed: 'first', reasoning: true, groups: 5, finished: true })
   const second = built({ seed: 'second', reasoning: true, groups: 5, finished: true })
   const third = built({ seed: 'third', reasoning: true, groups: 4 })
