@@ -5,7 +5,7 @@
 import type { Fit } from '../conversation/choose.ts'
 import { numberOption, readText, type ChatRequest } from '../wire/chat-request.ts'
 import { skipSpace } from '../wire/json-slices.ts'
-import { asksToCondense, speaksOfCondensing } from './instruction.ts'
+import { asksForOther, asksToCondense, opening, speaksOfCondensing } from './instruction.ts'
 
 /** Where an instruction may stand in the bytes of a body: system text leads, the last message trails. */
 const headWindow = 8 * 1024
@@ -18,11 +18,13 @@ const fewestTokens = 256
 /** Where a text of the agent's own says what it wants, in characters. */
 const front = 600
 const end = 1500
+/** Paragraphs at the end that can be an instruction. */
+const lastParagraphs = 6
 
 /** Whether a body could be such a request: no tools in it and a word of the act near an end. Nothing is parsed. */
 export function mayBeGeneric(body: Buffer): boolean {
   return !hasTools(body) && [body.toString('utf8', 0, headWindow), body.toString('utf8', Math.max(headWindow, body.length - tailWindow))]
-    .some((text) => text.includes('\\u') || speaksOfCondensing(text))
+    .some((text) => text.includes('\\u') || speaksOfCondensing(text.replace(/\\[nrt]/g, '\n')))
 }
 
 /** Whether a body has tools. Inside a string the key's quotes would be escaped. */
@@ -59,6 +61,12 @@ function systemAsks({ body, messages, frontLength }: ChatRequest): boolean {
   return messages.slice(0, frontLength).some(({ slice }) => asksToCondense(readText(body, slice).slice(0, front)))
 }
 
+/** In front or behind: what stands between is the conversation, whoever speaks of condensing there. */
 function textAsks(text: string): boolean {
-  return asksToCondense(text.slice(0, front)) || (text.length > front && asksToCondense(text.slice(Math.max(front, text.length - end))))
+  if (asksToCondense(text.slice(0, front))) return true
+  if (text.length <= front) return false
+  const paragraphs = text.slice(Math.max(front, text.length - end)).split(/\n\s*\n/).slice(-lastParagraphs)
+  const asking = paragraphs.findIndex((paragraph) => asksToCondense(paragraph))
+  return asking >= 0 && !asksForOther(asking > 0 ? paragraphs[asking - 1]!.slice(-opening) : '') &&
+    !paragraphs.slice(asking).some((paragraph) => asksForOther(paragraph.slice(0, opening)))
 }
