@@ -22,7 +22,7 @@ const continueTag = 'CONTINUE_FINAL_MESSAGE_TAG '
 const reserved: ReadonlySet<string> = new Set(['tools', 'add_generation_prompt', 'continue_final_message'])
 
 export function chatTemplate(source: string): RenderTemplate {
-  const render = compileTemplate(source)
+  const render = compileTemplate(source, refuse)
 
   return (input) => {
     if (input.messages.length === 0) {
@@ -45,6 +45,11 @@ export function chatTemplate(source: string): RenderTemplate {
     })
     return input.continueFinalMessage ? cutAtTag(rendered) : rendered
   }
+}
+
+/** What a template refuses is a 400 (renderers/hf.py, safe_apply_chat_template). */
+function refuse(message: unknown): never {
+  throw badRequest(String(message))
 }
 
 function tagLast(messages: readonly TemplateMessage[]): TemplateMessage[] {

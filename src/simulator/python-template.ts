@@ -11,18 +11,22 @@ const strips: ReadonlyMap<string, (text: string, chars: string) => string> = new
   ['strip', (text: string, chars: string) => stripEnd(stripStart(text, chars), chars)],
 ])
 
-/** @returns a function from the template's variables to its text; values meant for `tojson` must be JSON texts */
-export function compileTemplate(source: string): (variables: Record<string, unknown>) => string {
+/**
+ * @param refuse what a template's raise_exception calls: the package's own throws a plain error
+ * @returns a function from the template's variables to its text; values meant for `tojson` must be JSON texts
+ */
+export function compileTemplate(source: string, refuse: (message: unknown) => never): (variables: Record<string, unknown>) => string {
   const template = new Template(source)
   template.parsed = pythonic(template.parsed as unknown as Node) as unknown as typeof template.parsed
   const functions = Object.fromEntries(Array.from(strips, ([name, strip]) => [`python_${name}`, strip]))
-  return (variables) => template.render({ ...variables, ...functions })
+  return (variables) => template.render({ ...variables, ...functions, python_refuse: refuse })
 }
 
 function pythonic(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(pythonic)
   if (typeof node !== 'object' || node === null) return node
   const { type, callee, args, operand, filter } = node as Node
+  if (identifier(node) === 'raise_exception') return { type, value: 'python_refuse' }
   if (type === 'FilterExpression' && identifier(filter) === 'tojson') return pythonic(operand)
   if (type === 'CallExpression' && Array.isArray(args) && args.length === 1) {
     const { type: calleeType, object, property } = (callee ?? {}) as Node
