@@ -51,9 +51,8 @@ export function isSummaryOf(summary: ChatRequest, { request, coverage }: Fit): b
   const turns = coverage.headLength - request.frontLength
   if (turns < fewestMessages) return false
   if (coverage.text !== null) return systemAsks(summary) || textAsks(coverage.text)
-  if (coverage.instruction === null) return false
   // With the conversation's own system text it is the user who asks, in an ordinary next turn.
-  if (summary.frontLength === 0) return request.frontLength > 0
+  if (summary.frontLength === 0) return request.frontLength > 0 && coverage.instruction !== null
   return coverage.foreignFront.some((message) => asksToCondense(readText(summary.body, message).slice(0, front)))
 }
 
