@@ -89,14 +89,16 @@ function sameConversation({ summary, conversation, sources }: Search): (evidence
     (evidence.conversation === null && written !== null && evidence.body.includes(written) && conversationOf(evidence, sources) === conversation)
 }
 
-/** Narrowed by id and model where that leaves any; then the longest head, then the same system text and tools. */
+/** Narrowed by id and model where that leaves any; then the longest head, then all of the line, then the same system text and tools. */
 function best(fits: readonly Fit[], search: Search): readonly [Fit, ...Fit[]] {
   const model = stringOption(search.summary, 'model')
   const { conversation } = search
   const inConversation = conversation === null ? fits
     : narrowed(fits, ({ evidence, request }) => (evidence.conversation ?? conversationInBody(request, search.sources)) === conversation)
   const ofModel = narrowed(inConversation, ({ request }) => stringOption(request, 'model') === model)
-  const rank = ({ request, coverage }: Fit): number => 2 * (coverage.headLength - request.frontLength) + (coverage.sameStart ? 1 : 0)
+  // A side request has the conversation and messages of its own behind: the line that is covered whole is the main one.
+  const rank = ({ request, coverage }: Fit): number =>
+    4 * (coverage.headLength - request.frontLength) + (coverage.headLength === request.messages.length ? 2 : 0) + (coverage.sameStart ? 1 : 0)
   const top = Math.max(...ofModel.map(rank))
   return ofModel.filter((fit) => rank(fit) === top) as [Fit, ...Fit[]]
 }
