@@ -204,7 +204,7 @@ class SummaryRequest {
     if (sent.end === 'rejected') {
       const answered = await this.#pass(relay, 'passed', 'fork_rejected', { eligible: true, forkSent: true })
       // An engine that refuses the agent's own request too, for its options or its load, says nothing about forks.
-      if (answered && planner.switches.refused(fork.model, fork.epoch)) {
+      if (answered && planner.switches.refused(evidence.tenant, fork.model, fork.epoch)) {
         this.#options.log.warn('the engine refused three forks in a row for a model; forking waits for a new calibration')
       }
       return
@@ -222,8 +222,8 @@ class SummaryRequest {
     if (confirmed === false && planner.engine.forget(fork.epoch)) {
       log.warn({ receipt: receipt.receipt }, 'the engine prefilled other ids than proven; forking waits for a new calibration')
     }
-    if (sent.end === 'answered') planner.switches.accepted(fork.model)
-    if (planner.switches.observed(reply.usage?.cachedTokens ?? null, fork.reusableTokens)) {
+    if (sent.end === 'answered') planner.switches.accepted(evidence.tenant, fork.model)
+    if (planner.switches.observed(evidence.tenant, reply.usage?.cachedTokens ?? null, fork.reusableTokens)) {
       log.warn('the engine reported the last forks as not cached; forking pauses')
     }
     if (verdict?.valid === false) await store.amend({ ...evidence, forkFailed: true }).catch((error: unknown) => log.warn(faultFields(error), 'a failed fork could not be noted'))

@@ -3,6 +3,7 @@
 
 import type { Upstream } from '../relay/types.ts'
 import { familiesIn, type ThinkingFamily } from '../summary/thinking.ts'
+import { keyedHash } from '../conversation/tenant.ts'
 import { stringOption, type ChatRequest } from '../wire/chat-request.ts'
 import { readTokenIds } from '../wire/token-ids.ts'
 import { ask, type Answer } from './client.ts'
@@ -39,7 +40,12 @@ export class Engine {
   readonly #upstream: Upstream
   readonly #log: (line: CalibrationLine) => void
   readonly #calibrationTimeoutMs: number
-  /** By shape; void when the engine started anew. */
+  readonly #closing: AbortSignal | undefined
+  /**
+   * By shape; void when the engine started anew. What is proven is the engine's and counts for everybody; what is
+   * running, or was refused, may be due to the credential that asks, and counts for that one alone.
+   */
+  readonly #proven = new Map<string, Calibrated>()
   readonly #calibrations = new Map<string, Promise<Calibration>>()
   readonly #headers = new Map<string, RoleHeader>()
   readonly #generationPrompts = new Map<string, Uint32Array>()
@@ -53,11 +59,13 @@ export class Engine {
   /**
    * @param options.calibrationTimeoutMs longest time one calibration may take as a whole, in ms
    * @param options.log called once per calibrated shape
+   * @param options.closing ends what runs in the background
    */
-  constructor(upstream: Upstream, options: { calibrationTimeoutMs: number, log: (line: CalibrationLine) => void }) {
+  constructor(upstream: Upstream, options: { calibrationTimeoutMs: number, log: (line: CalibrationLine) => void, closing?: AbortSignal | undefined }) {
     this.#upstream = upstream
     this.#calibrationTimeoutMs = options.calibrationTimeoutMs
     this.#log = options.log
+    this.#closing = options.closing
   }
 
   /** Names this start of the engine and this state of what is known of it: ids of another one are void. */
@@ -96,6 +104,7 @@ export class Engine {
     this.#epoch++
     this.#version = null
     this.#versionAsked = null
+    this.#proven.clear()
     this.#calibrations.clear()
     this.#headers.clear()
     this.#generationPrompts.clear()
@@ -106,7 +115,10 @@ export class Engine {
   /** The calibration for the shapes of a request, waited for within the asker's time. */
   async calibration(request: ChatRequest, asker: Asker): Promise<Calibration> {
     const shape = shapeOf(request)
-    const running = this.#calibrations.get(shape) ?? this.#calibrate(shape, request, asker.credentials)
+    const proven = this.#proven.get(shape)
+    if (proven) return proven
+    const key = `${shape} ${keyedHash('credentials', ...asker.credentials)}`
+    const running = this.#calibrations.get(key) ?? this.#calibrate(shape, key, request, asker.credentials)
     return await withinSignal(running, asker.signal) ?? { state: 'unanswered', reason: 'tokenize_unavailable' }
   }
 
@@ -183,13 +195,20 @@ export class Engine {
     return ids
   }
 
-  #calibrate(shape: string, request: ChatRequest, credentials: readonly string[]): Promise<Calibration> {
-    const asker = { credentials, signal: AbortSignal.timeout(this.#calibrationTimeoutMs) }
+  /** Bounds what nobody waits for: a calibration's time, and at most until the engine is let go. */
+  background(): AbortSignal {
+    const timeout = AbortSignal.timeout(this.#calibrationTimeoutMs)
+    return this.#closing ? AbortSignal.any([timeout, this.#closing]) : timeout
+  }
+
+  #calibrate(shape: string, key: string, request: ChatRequest, credentials: readonly string[]): Promise<Calibration> {
+    const asker = { credentials, signal: this.background() }
     const calibration = calibrate(request, (target, body) => this.#ask('POST', target, asker, body))
-    keep(this.#calibrations, shape, calibration)
+    keep(this.#calibrations, key, calibration)
     void calibration.then((result) => {
-      if (this.#calibrations.get(shape) !== calibration) return
-      if (result.state === 'unanswered') this.#calibrations.delete(shape)
+      if (this.#calibrations.get(key) !== calibration) return
+      if (result.state !== 'uncalibrated') this.#calibrations.delete(key)
+      if (result.state === 'calibrated') keep(this.#proven, shape, result)
       this.#log({
         model: shape.slice(0, shape.indexOf(' ')),
         state: result.state,
@@ -198,7 +217,7 @@ export class Engine {
       })
     }, () => {
       // Whoever waits for it hears of the fault; the next one asks anew.
-      if (this.#calibrations.get(shape) === calibration) this.#calibrations.delete(shape)
+      if (this.#calibrations.get(key) === calibration) this.#calibrations.delete(key)
     })
     return calibration
   }

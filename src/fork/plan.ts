@@ -107,8 +107,8 @@ export async function plan(planner: Planner, question: PlanQuestion, facts: Plan
     if (warm) return warm
   }
   if (evidence.forkFailed) return passed('fork_failed_before')
-  if (switches.isModelOff(model, epoch)) return passed('model_switched_off')
-  if (switches.isPaused()) return passed('reuse_not_observed')
+  if (switches.isModelOff(evidence.tenant, model, epoch)) return passed('model_switched_off')
+  if (switches.isPaused(evidence.tenant)) return passed('reuse_not_observed')
 
   const climbed = await climb(planner, question, calibration, epoch, facts, config.blockSize, asker)
   const { learned } = climbed
