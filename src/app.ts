@@ -54,7 +54,8 @@ export async function startApp(config: Config, log: Logger): Promise<App> {
   collectDefaultMetrics({ register: registry })
   const metrics = { contentType: registry.contentType, render: () => registry.metrics() }
   const ledger = new Ledger(log, registry)
-  const chat = createChat(config, { agents, upstream, ledger, registry, log, replyHeaders })
+  const closing = new AbortController()
+  const chat = createChat(config, { agents, upstream, ledger, registry, log, replyHeaders, closing: closing.signal })
 
   const traffic = createTrafficServer({ config, upstream, chat, log, replyHeaders })
   const admin = createAdminServer({ upstream, metrics, recentReceipts: () => ledger.recent() })
@@ -62,6 +63,7 @@ export async function startApp(config: Config, log: Logger): Promise<App> {
   // The admin pages answer as long as replies drain, and close last.
   const close = async (graceMs: number) => {
     await traffic.close(graceMs)
+    closing.abort()
     await upstream.close()
     await admin.close()
     await engine.close()

@@ -24,20 +24,22 @@ export interface ChatParts {
   readonly registry: Registry
   readonly log: Logger
   readonly replyHeaders: readonly string[]
+  /** Ends the questions to the engine that no client waits for. */
+  readonly closing?: AbortSignal
 }
 
-export function createChat(config: Config, { agents, upstream, ledger, registry, log, replyHeaders }: ChatParts): ChatHandler {
+export function createChat(config: Config, { agents, upstream, ledger, registry, log, replyHeaders, closing }: ChatParts): ChatHandler {
   const tenants = new Tenants(config.tenant.headers)
   const sources = { headers: config.conversation.headers, bodyFields: config.conversation.body_fields }
   const store = new MemoryStore({ maxBytes: config.evidence.max_bytes, ttlMs: config.evidence.ttl_s * 1000 })
   showSize(store, registry)
   // A calibration is a few small renderings and a chat of one token; it may wait for a busy engine longer than one plan may.
-  const engine = new Engine(upstream, { calibrationTimeoutMs: 6 * config.proof.timeout_ms, log: (line) => log.info(line, 'calibration') })
+  const engine = new Engine(upstream, { calibrationTimeoutMs: 6 * config.proof.timeout_ms, log: (line) => log.info(line, 'calibration'), closing })
   const byId = config.summary.by_id === 'on'
 
   /** Calibrates in the background, so that the first summary does not wait for it. */
   const calibrateFor = async (evidence: Evidence, request: ClientRequest): Promise<void> => {
-    const asker = { credentials: tenants.credentials(request.rawHeaders), signal: AbortSignal.timeout(6 * config.proof.timeout_ms) }
+    const asker = { credentials: tenants.credentials(request.rawHeaders), signal: engine.background() }
     const read = evidenceRequest(evidence)
     if (read && (await engine.cacheConfig(asker))?.prefixCaching) await engine.calibration(read, asker)
   }
