@@ -33,6 +33,8 @@ export interface ForkBench {
   warmSession(t: Test, options: { readonly tokens: number, readonly reasoning?: boolean }): Promise<Session>
   /** Sends a session's summary request, which must be forked, and checks all that is claimed of it. */
   fork(t: Test, session: Session, placement: 'user' | 'tokens', options: object): Promise<Forked>
+  /** Sends a session's summary request, whatever may come of it. */
+  ask(session: Session, options: object): Promise<Omit<Forked, 'parentTokens'>>
   /** Sends the same summary request straight to the engine, which must be cold for it. */
   standalone(t: Test, session: Session, options: object): Promise<ChatReply>
 }
@@ -107,6 +109,12 @@ export async function openForkBench(t: Test, engine: RealEngine): Promise<ForkBe
       t.equal(outcome.prompt_ids_confirmed, placement === 'user' ? true : null)
       t.comment(`parent ${parentIds.length} tokens, fork ${forkIds.length}, common ${common}, cached ${outcome.engine_cached_tokens}, planned in ${receipt.plan_ms} ms`)
       return { reply, receipt, outcome, parentTokens: parentIds.length }
+    },
+
+    async ask({ summary }, options) {
+      const reply = await sendChat(app.url, toBytes({ ...summary, ...options }))
+      const id = reply.headers.get('x-warmfork-receipt')
+      return { reply, receipt: await line('receipt', id), outcome: await line('outcome', id) }
     },
 
     async standalone(t, { summary }, options) {
