@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import { conversationInBody, conversationInHeaders, type ConversationIdSources } from './conversation/conversation-id.ts'
 import { chooseEvidence } from './conversation/choose.ts'
 import type { Evidence } from './conversation/evidence.ts'
-import type { Records } from './conversation/records.ts'
+import type { Place, Records } from './conversation/records.ts'
 import type { EvidenceStore } from './conversation/store.ts'
 import type { Tenants } from './conversation/tenant.ts'
 import { asksForTokenIds, asksForUsage } from './fork/build.ts'
@@ -50,19 +50,30 @@ export interface ChatOptions {
   readonly replyHeaders: readonly string[]
 }
 
+/** Where a request would be recorded; a fault is told only of a request that would have been. */
+interface FoundPlace {
+  readonly place: Place | null
+  readonly fault: unknown
+}
+
+const noPlace: FoundPlace = { place: null, fault: null }
+const faultWithoutPlace = (fault: unknown): FoundPlace => ({ place: null, fault })
+
 export function createChatHandler(options: ChatOptions): ChatHandler {
   const { recogniser, records, mode, log } = options
 
   return async (request, relay) => {
-    const special = recogniser.mayBeSpecial(request.headers, request.body)
+    const found = mode === 'off' ? noPlace : await records.place(request).then((place) => ({ place, fault: null }), faultWithoutPlace)
+    const grown = found.place?.grown && { recorded: found.place.grown.evidence.body, growth: found.place.grown.growth }
+    const special = recogniser.mayBeSpecial(request.headers, request.body, grown)
     const read = special ? readUnlessEncoded(request) : null
     const kind: RequestKind = special ? recogniser.recognise(request.headers, read) : { kind: 'main' }
     switch (kind.kind) {
       case 'main':
-        return passMain(request, relay)
+        return passMain(request, relay, found)
       case 'possible':
         if (read && await isSummary(request, read)) return new SummaryRequest(options, request, read, { kind: 'summary', agent: null }, true).answer(relay)
-        return request.gone.aborted ? undefined : passMain(request, relay)
+        return request.gone.aborted ? undefined : passMain(request, relay, found)
       case 'side':
         return void await relay.pass(request)
       case 'summary':
@@ -71,10 +82,11 @@ export function createChatHandler(options: ChatOptions): ChatHandler {
     }
   }
 
-  async function passMain(request: ClientRequest, relay: Relay): Promise<void> {
-    const observer = mode === 'off' ? undefined : records.observe(request)
-    await relay.pass(request, observer && { observer })
+  async function passMain(request: ClientRequest, relay: Relay, { place, fault }: FoundPlace): Promise<void> {
+    if (fault !== null) log.warn(faultFields(fault), 'a main request could not be compared with what is recorded; it is not recorded')
+    await relay.pass(request, place ? { observer: records.observe(request, place) } : undefined)
   }
+
 
   /** Whether a recorded conversation makes a summary of a request that no data file knows. */
   async function isSummary(request: ClientRequest, read: ChatRequest): Promise<boolean> {

@@ -14,20 +14,44 @@ const messagesKey = '"messages"'
 const closeBracket = 0x5d
 const comma = 0x2c
 
+/** Where a body differs from the recorded one that it grows. */
+export interface Growth {
+  /** The bytes in front of `messages` are the recorded ones. */
+  readonly sameFront: boolean
+  /** First byte of what is new. */
+  readonly start: number
+  /** What follows it is what follows the recorded messages. */
+  readonly end: number
+}
+
 /**
- * Whether a request grows a recorded line: from `messages` on its bytes are the recorded ones, up to where the
+ * What a request adds to a recorded line: from `messages` on its bytes are the recorded ones, up to where the
  * recorded array ends and the new one goes on. One native comparison; a wrong guess costs a line, not a proof.
  * @param recorded body of the line's last request
  * @param body the new request's body
+ * @returns null where it does not grow the line
  */
-export function extendsLine(recorded: Buffer, body: Buffer): boolean {
+export function growth(recorded: Buffer, body: Buffer): Growth | null {
   const from = recorded.indexOf(messagesKey)
   const at = body.indexOf(messagesKey)
-  if (from < 0 || at < 0) return false
+  if (from < 0 || at < 0) return null
   const shared = sharedBytes(recorded, from, body, at)
+  const rest = recorded.length - (from + shared)
   // White space in front of the bracket does not count.
   const next = recorded[skipSpace(recorded, from + shared)]
-  return from + shared === recorded.length || (next === closeBracket && body[at + shared] === comma)
+  if (rest > 0 && !(next === closeBracket && body[at + shared] === comma)) return null
+  const start = at + shared
+  const sameRest = body.length - rest >= start && body.compare(recorded, from + shared, recorded.length, body.length - rest) === 0
+  return {
+    sameFront: at === from && body.compare(recorded, 0, from, 0, at) === 0,
+    start,
+    end: sameRest ? body.length - rest : body.length,
+  }
+}
+
+/** Whether a request grows a recorded line. */
+export function extendsLine(recorded: Buffer, body: Buffer): boolean {
+  return growth(recorded, body) !== null
 }
 
 /** Number of bytes that two buffers share from two positions on. */

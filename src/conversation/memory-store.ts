@@ -19,6 +19,8 @@ export class MemoryStore implements EvidenceStore {
   /** In order of use: the first entry is the next to go. */
   readonly #entries = new Map<string, { evidence: Evidence, bytes: number }>()
   readonly #byTenant = new Map<string, Set<string>>()
+  /** By tenant and conversation. */
+  readonly #lines = new Map<string, Set<string>>()
   readonly #tombstones: Tombstone[] = []
   #bytes = 0
 
@@ -34,20 +36,25 @@ export class MemoryStore implements EvidenceStore {
   }
 
   async candidates(tenant: string): Promise<Candidates> {
-    this.#expire()
+    this.#expire(true)
     const live = [...this.#byTenant.get(tenant) ?? []].map((id) => this.#entries.get(id)!.evidence).reverse()
     return { live, expired: this.#tombstones.filter((tombstone) => tombstone.tenant === tenant) }
   }
 
+  async lines(tenant: string, conversation: string | null, limit: number): Promise<readonly Evidence[]> {
+    const ids = [...this.#lines.get(lineKey({ tenant, conversation })) ?? []].slice(-limit)
+    return ids.map((id) => this.#entries.get(id)!.evidence).reverse()
+  }
+
   async put(evidence: Evidence, supersedes?: string): Promise<void> {
-    this.#expire()
+    this.#expire(false)
     if (supersedes !== undefined) this.#remove(supersedes)
     this.#remove(evidence.id)
     const bytes = evidenceBytes(evidence)
     if (bytes > this.#maxBytes) return
     this.#entries.set(evidence.id, { evidence, bytes })
-    const ids = this.#byTenant.get(evidence.tenant) ?? new Set()
-    this.#byTenant.set(evidence.tenant, ids.add(evidence.id))
+    addTo(this.#byTenant, evidence.tenant, evidence.id)
+    addTo(this.#lines, lineKey(evidence), evidence.id)
     this.#bytes += bytes
     this.#evict()
   }
@@ -73,10 +80,14 @@ export class MemoryStore implements EvidenceStore {
     }
   }
 
-  #expire(): void {
+  /** @param all also behind entries that still count: what was learned of an entry made it younger in use than it is */
+  #expire(all: boolean): void {
     const before = this.#now() - this.#ttlMs
     for (const { evidence } of this.#entries.values()) {
-      if (evidence.completedAt > before) continue
+      if (evidence.completedAt > before) {
+        if (all) continue
+        break
+      }
       this.#remove(evidence.id)
       const request = evidenceRequest(evidence)
       this.#tombstones.push({ tenant: evidence.tenant, conversation: evidence.conversation, opening: request && opening(request) })
@@ -95,8 +106,22 @@ export class MemoryStore implements EvidenceStore {
     if (!entry) return
     this.#entries.delete(id)
     this.#bytes -= entry.bytes
-    const ids = this.#byTenant.get(entry.evidence.tenant)!
-    ids.delete(id)
-    if (ids.size === 0) this.#byTenant.delete(entry.evidence.tenant)
+    removeFrom(this.#byTenant, entry.evidence.tenant, id)
+    removeFrom(this.#lines, lineKey(entry.evidence), id)
   }
+}
+
+function lineKey({ tenant, conversation }: { tenant: string, conversation: string | null }): string {
+  return `${tenant} ${conversation ?? ''}`
+}
+
+function addTo(index: Map<string, Set<string>>, key: string, id: string): void {
+  const ids = index.get(key)
+  if (ids) ids.add(id)
+  else index.set(key, new Set([id]))
+}
+
+function removeFrom(index: Map<string, Set<string>>, key: string, id: string): void {
+  const ids = index.get(key)
+  if (ids?.delete(id) && ids.size === 0) index.delete(key)
 }

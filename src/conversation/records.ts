@@ -1,11 +1,11 @@
 // Puts main requests that ended well into the store, each on the line that it grows (R1, R14).
 
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { ClientRequest, ReplyObserver } from '../relay/types.ts'
 import { givenSessionToken, routingHeaders } from '../fork/routing-headers.ts'
 import { conversationInHeaders, type ConversationIdSources } from './conversation-id.ts'
 import { endedWell, type Evidence } from './evidence.ts'
-import { grownFrom } from './lineage.ts'
+import { type Grown, lineOf, maxCompared } from './lineage.ts'
 import { ReplyRecorder, type RecordedReply } from './recorder.ts'
 import type { EvidenceStore } from './store.ts'
 import type { Tenants } from './tenant.ts'
@@ -22,6 +22,14 @@ export interface RecordsOptions {
   readonly onFault: (error: unknown) => void
 }
 
+/** Where a request would be recorded. */
+export interface Place {
+  readonly tenant: string
+  readonly conversation: string | null
+  /** The line that it grows, if it grows one. */
+  readonly grown: Grown | undefined
+}
+
 export class Records {
   readonly #options: RecordsOptions
 
@@ -29,24 +37,30 @@ export class Records {
     this.#options = options
   }
 
-  /** The observer for a main request's reply; undefined where its body is encoded and so never evidence. */
-  observe(request: ClientRequest): ReplyObserver | undefined {
-    if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') return undefined
+  /** Finds the place of a request, whatever it turns out to be; null where its body is encoded and so never evidence. */
+  async place(request: ClientRequest): Promise<Place | null> {
+    if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') return null
+    const { store, tenants, sources } = this.#options
+    const tenant = tenants.of(request.rawHeaders)
+    const conversation = conversationInHeaders(request.headers, sources)
+    return { tenant, conversation, grown: lineOf(await store.lines(tenant, conversation, maxCompared), request.body) }
+  }
+
+  /** The observer for a main request's reply. */
+  observe(request: ClientRequest, place: Place): ReplyObserver {
     const { keepReplies, onFault } = this.#options
     return new ReplyRecorder({ keepWhole: keepReplies }, (reply) => {
-      this.#record(request, reply).catch(onFault)
+      this.#record(request, place, reply).catch(onFault)
     })
   }
 
-  async #record(request: ClientRequest, { status, rawHeaders, reply, cleanEnd }: RecordedReply): Promise<void> {
+  async #record(request: ClientRequest, place: Place, { status, rawHeaders, reply, cleanEnd }: RecordedReply): Promise<void> {
     if (!endedWell(status, reply, cleanEnd)) return
-    const { store, tenants, sources, keepReplies } = this.#options
-    const tenant = tenants.of(request.rawHeaders)
-    const conversation = conversationInHeaders(request.headers, sources)
-    const { live } = await store.candidates(tenant)
-    const grown = grownFrom(live, conversation, request.body)
+    const { store, keepReplies } = this.#options
+    const { tenant, conversation } = place
+    const grown = await this.#stillGrown(place, request.body)
     const evidence: Evidence = {
-      id: randomBytes(9).toString('base64url'),
+      id: randomUUID(),
       tenant,
       conversation,
       body: owned(request.body),
@@ -61,6 +75,12 @@ export class Records {
     }
     await store.put(evidence, grown?.id)
     if (!grown) this.#options.onNewLine(evidence, request)
+  }
+
+  /** The line may have grown while the reply ran: by the same request, sent twice. */
+  async #stillGrown({ tenant, conversation, grown }: Place, body: Buffer): Promise<Evidence | undefined> {
+    const lines = await this.#options.store.lines(tenant, conversation, maxCompared)
+    return lines[0] && lines[0].id === grown?.evidence.id ? lines[0] : lineOf(lines, body)?.evidence
   }
 }
 

@@ -18,6 +18,12 @@ export interface Candidates {
 export interface EvidenceStore {
   candidates(tenant: string): Promise<Candidates>
   /**
+   * The most recently used lines of one conversation, or of those without an id: for every main request, so it must not
+   * take longer the more is kept.
+   * @param limit how many at most
+   */
+  lines(tenant: string, conversation: string | null, limit: number): Promise<readonly Evidence[]>
+  /**
    * Keeps evidence, replacing an entry of the same id.
    * @param supersedes id of the entry of the same line that it grew from, to be dropped with it
    */

@@ -1,19 +1,20 @@
 // Who sends a request: a keyed hash over all its credential headers, never the credentials (R14).
 
-import { createHmac, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 
 /** Headers that carry a credential for vLLM or for the gateways in front of it. */
 const credentialHeaders = ['authorization', 'x-api-key', 'api-key'] as const
 
 /** New at every start: a hash means nothing outside this process. */
-const key = randomBytes(32)
+const key = randomBytes(32).toString('base64url')
 
 /** A short keyed hash, for names that must not be readable in memory dumps, logs or stores. */
 export function keyedHash(...parts: string[]): string {
-  const hash = createHmac('sha256', key)
-  // Lengths keep ['ab', 'c'] and ['a', 'bc'] apart.
-  for (const part of parts) hash.update(`${part.length}:`).update(part)
-  return hash.digest('base64url').slice(0, 22)
+  // Lengths keep ['ab', 'c'] and ['a', 'bc'] apart. An HMAC would take 10 µs for each main request and this takes 0.3;
+  // what an HMAC adds, that nobody goes on from a known hash, half of a hash does not allow either.
+  let text = key
+  for (const part of parts) text += `${part.length}:${part}`
+  return hash('sha256', text, 'base64url').slice(0, 22)
 }
 
 export class Tenants {
@@ -27,9 +28,16 @@ export class Tenants {
   /** The tenant of a request. All requests without any credential are one tenant. */
   of(rawHeaders: readonly string[]): string {
     const credentials = this.credentials(rawHeaders)
+    const parts = ['tenant']
     // By name, repeats in the order sent: Node's joined headers would drop all but the first of some.
-    const named = this.#headers.map((name) => credentials.filter((_, i) => i % 2 === 1 && credentials[i - 1]!.toLowerCase() === name))
-    return keyedHash('tenant', ...named.flatMap((values) => [String(values.length), ...values]))
+    for (const name of this.#headers) {
+      const values: string[] = []
+      for (let i = 0; i < credentials.length; i += 2) {
+        if (credentials[i]!.length === name.length && credentials[i]!.toLowerCase() === name) values.push(credentials[i + 1]!)
+      }
+      parts.push(String(values.length), ...values)
+    }
+    return keyedHash(...parts)
   }
 
   /** The credential headers of a request as sent: for our own questions to the engine on the tenant's behalf. */

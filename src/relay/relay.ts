@@ -1,7 +1,7 @@
 // A client's request to the engine and the reply back, as they came and when they come: the hot path out.
 // Never parses a byte, and never lets half a reply look whole.
 
-import type { ServerResponse } from 'node:http'
+import { cut } from './cut.ts'
 import { headersForClient, headersForEngine, headerValue } from './headers.ts'
 import { sendError } from './respond.ts'
 import type { ExchangeHandler, Relay, ReplyEnd, ReplyObserver, Upstream } from './types.ts'
@@ -100,16 +100,6 @@ export function createRelay(upstream: Upstream, options: RelayOptions = {}): Rel
       })
     },
   }
-}
-
-/**
- * Ends a reply that lacks its rest so that the client cannot take it for whole: what is written still arrives, the end does not.
- * @param hasLength whether the client knows how many bytes are missing
- */
-function cut(response: ServerResponse, hasLength: boolean): void {
-  // Without length or chunks (HTTP/1.0) an orderly close is the end of the body: only a reset tells.
-  if (hasLength || response.chunkedEncoding) response.socket?.destroySoon()
-  else response.socket?.resetAndDestroy()
 }
 
 /** An observer that cannot hurt: after a throw it only hears the end, so that it can release what it holds. */

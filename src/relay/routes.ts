@@ -21,6 +21,10 @@ const closedRoutes: Record<string, string> = {
 /** The chat endpoint's decoded path. */
 export const chatPath = '/v1/chat/completions'
 
+/** Targets whose decision is remembered, and how long one may be: a few 100 KB at most. */
+const maxRemembered = 256
+const longestRemembered = 512
+
 /** Decides on a request target: the decoded path without the query if it may pass, undefined if not. */
 export type RouteDecision = (target: string) => string | undefined
 
@@ -32,7 +36,7 @@ export function createRoutes(allow: readonly string[] = []): RouteDecision {
   const exact = new Set(patterns.filter((pattern) => !pattern.endsWith('/*')))
   const prefixes = patterns.filter((pattern) => pattern.endsWith('/*')).map((pattern) => pattern.slice(0, -1))
 
-  return (target) => {
+  const decide: RouteDecision = (target) => {
     // An absolute target names a host of its own, `*` names none, and a fragment is never sent: vLLM would cut it off.
     if (!target.startsWith('/') || target.includes('#')) return undefined
     const path = decodeOnce(target.split('?', 1)[0]!)
@@ -41,6 +45,15 @@ export function createRoutes(allow: readonly string[] = []): RouteDecision {
     if (exact.has(path)) return path
     if (readings.some((reading) => Object.hasOwn(closedRoutes, normalised(reading)))) return undefined
     return prefixes.some((prefix) => path.startsWith(prefix)) ? path : undefined
+  }
+
+  // Agents ask for the same few targets again and again.
+  const decided = new Map<string, string | undefined>()
+  return (target) => {
+    if (decided.has(target)) return decided.get(target)
+    const path = decide(target)
+    if (decided.size < maxRemembered && target.length < longestRemembered) decided.set(target, path)
+    return path
   }
 }
 

@@ -3,8 +3,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isFront, readText, type ChatRequest } from '../wire/chat-request.ts'
 import { stringAtPath } from '../conversation/conversation-id.ts'
+import type { Growth } from '../conversation/content.ts'
 import type { Agent } from './agents.ts'
-import { isPossible, mayBeGeneric } from './generic.ts'
+import { hasTools, isPossible, mayBeGeneric } from './generic.ts'
 
 export type RequestKind =
   | { readonly kind: 'main' }
@@ -28,6 +29,9 @@ const tailWindow = 128 * 1024
 export class Recogniser {
   readonly #agents: readonly Agent[]
   readonly #markers: readonly Buffer[]
+  readonly #longestMarker: number
+  /** Bodies that were searched and are nothing special, and whether they have tools. */
+  readonly #plain = new WeakMap<Buffer, { hasTools: boolean }>()
   readonly #generic: boolean
 
   /** @param options.generic requests that no data file knows may be summaries too */
@@ -37,13 +41,28 @@ export class Recogniser {
     const markers = agents.map((agent) => agent.traits.last ?? agent.traits.system!)
     // In a JSON body a marker stands as JSON writes it.
     this.#markers = [...new Set([...markers.map((marker) => JSON.stringify(marker).slice(1, -1)), metadataKey])].map((marker) => Buffer.from(marker))
+    this.#longestMarker = Math.max(...this.#markers.map((marker) => marker.length))
   }
 
-  /** Whether reading the body could show anything but a main request. Native searches near both ends, nothing parsed. */
-  mayBeSpecial(headers: IncomingHttpHeaders, body: Buffer): boolean {
+  /**
+   * Whether reading the body could show anything but a main request. Native searches near both ends, nothing parsed.
+   * @param grown the recorded body that this one grows, and by what: of a plain one only what is new is searched
+   */
+  mayBeSpecial(headers: IncomingHttpHeaders, body: Buffer, grown?: { recorded: Buffer, growth: Growth }): boolean {
     if (headers[header] !== undefined) return true
-    const windows = ends(body)
-    return this.#markers.some((marker) => windows.some((window) => window.includes(marker))) || (this.#generic && mayBeGeneric(body))
+    const known = grown?.growth.sameFront ? this.#plain.get(grown.recorded) : undefined
+    const windows = known ? [this.#news(body, grown!.growth)] : ends(body)
+    if (this.#markers.some((marker) => windows.some((window) => window.includes(marker)))) return true
+    const sameTools = known?.hasTools === true && grown!.growth.end < body.length
+    if (this.#generic && !sameTools && mayBeGeneric(body)) return true
+    this.#plain.set(body, { hasTools: sameTools || hasTools(body) })
+    return false
+  }
+
+  /** What is new, with as much in front and behind as a marker may reach into. */
+  #news(body: Buffer, { start, end }: Growth): Buffer {
+    const from = Math.max(0, start - this.#longestMarker, body.length - tailWindow)
+    return body.subarray(from, Math.max(from, end + this.#longestMarker))
   }
 
   /** @param request the request as read, or null where its body cannot be read */

@@ -14,6 +14,8 @@ const { values } = parseArgs({ options: {
   rounds: { type: 'string', default: '9' },
   only: { type: 'string' },
   subjects: { type: 'string', default: 'undici,http-proxy,warmfork,nginx' },
+  /** A folder: every Node process among them writes a CPU profile there. */
+  profile: { type: 'string' },
 } })
 const rounds = Number(values.rounds)
 
@@ -26,7 +28,7 @@ interface Subject {
 
 /** One round of the load, and how often it is repeated per round. */
 const loads: Record<string, Load> = {
-  'whole reply, 1 KB': { bytes: 1_000, stream: false, agents: 8, requests: 50 },
+  'whole reply, 1 KB': { bytes: 1_000, stream: false, agents: 8, requests: 100 },
   'whole reply, 100 KB': { bytes: 100_000, stream: false, agents: 8, requests: 25 },
   'whole reply, 1 MB': { bytes: 1_000_000, stream: false, agents: 4, requests: 12 },
   'stream of 200, 1 KB': { bytes: 1_000, stream: true, agents: 20, requests: 1 },
@@ -59,9 +61,9 @@ try {
 
 async function compare(name: string, load: Load, subjects: readonly Subject[], engine: string): Promise<void> {
   const runs = subjects.map((subject) => ({ subject, client: client(subject.url, load), perRequest: [] as number[], perEvent: [] as number[] }))
+  // What is measured is compiled code.
   for (const { client } of runs) {
-    await client.run()
-    if (!load.stream) await client.run()
+    for (let i = 0; i < (load.stream ? 2 : 6); i++) await client.run()
   }
   for (let round = 0; round < rounds; round++) {
     for (let i = 0; i < runs.length; i++) {
@@ -110,12 +112,10 @@ async function startEngine(): Promise<string> {
 }
 
 async function nodeSubject(name: string, engine: string): Promise<Subject> {
-  const profile = process.env['BENCH_PROFILE']
-  const execArgv = profile === name ? ['--cpu-prof', '--cpu-prof-dir=bench-profile'] : []
+  const execArgv = values.profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-interval=200', `--cpu-prof-dir=${values.profile}`, `--cpu-prof-name=${name}.cpuprofile`]
   const child = fork(file('relay/subject.ts'), [name, engine], { execArgv, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-  // A subject that is profiled writes its profile when the channel closes.
-  if (profile === name) closers.push(() => child.disconnect())
-  else children.push(child)
+  // It ends with its channel, and then writes its profile.
+  closers.push(() => child.disconnect())
   const [{ url }] = await once(child, 'message') as [{ url: string }]
   if (canPin) pin(child.pid!, String(cores - 1))
   return {

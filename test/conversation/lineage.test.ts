@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { extendsLine, opening, sharedBytes } from '../../src/conversation/content.ts'
-import { grownFrom } from '../../src/conversation/lineage.ts'
+import { lineOf } from '../../src/conversation/lineage.ts'
 import { answer, assistant, bytes, calls, chatRequest, system, user } from '../helpers/chat-requests.ts'
 import { evidenceOf } from '../helpers/evidence.ts'
 import { holds } from '../helpers/property.ts'
@@ -58,22 +58,20 @@ t.test('shared bytes are those that a plain loop finds', async (t) => {
   }), 150)
 })
 
-t.test('a request grows the most recent line that it goes on with, and only under its own id', async (t) => {
+t.test('a request grows the most recent line that it goes on with', async (t) => {
   const main = evidenceOf({ messages: talk }, { conversation: 'c' })
   const older = evidenceOf({ messages: talk.slice(0, 2) }, { conversation: 'c' })
   const agent = evidenceOf({ messages: [{ role: 'system', content: 'You are a helper.' }, user('find it')] }, { conversation: 'c' })
   const next = bytes({ messages: [...talk, user('go on')] })
-  t.equal(grownFrom([agent, main, older], 'c', next), main)
-  t.equal(grownFrom([older, main], 'c', next), older)
-  t.equal(grownFrom([main], null, next), undefined)
-  t.equal(grownFrom([main], 'd', next), undefined)
-  t.equal(grownFrom([main, agent], 'c', bytes({ messages: [{ role: 'system', content: 'Give it a title.' }, user('one')] })), undefined)
-  t.equal(grownFrom([main, agent], 'c', bytes({ messages: [{ role: 'system', content: 'You are a helper.' }, user('find it'), assistant('found')] })), agent)
+  t.equal(lineOf([agent, main, older], next)?.evidence, main)
+  t.equal(lineOf([older, main], next)?.evidence, older)
+  t.equal(lineOf([main, agent], bytes({ messages: [{ role: 'system', content: 'Give it a title.' }, user('one')] }))?.evidence, undefined)
+  t.equal(lineOf([main, agent], bytes({ messages: [{ role: 'system', content: 'You are a helper.' }, user('find it'), assistant('found')] }))?.evidence, agent)
 })
 
 t.test('a rewound conversation starts a line of its own and leaves the longer one', async (t) => {
   const main = evidenceOf({ messages: talk })
-  t.equal(grownFrom([main], null, bytes({ messages: [...talk.slice(0, 2), assistant('otherwise')] })), undefined)
+  t.equal(lineOf([main], bytes({ messages: [...talk.slice(0, 2), assistant('otherwise')] }))?.evidence, undefined)
 })
 
 t.test('a conversation without an id is called by its first message behind the system text', async (t) => {

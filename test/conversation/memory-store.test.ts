@@ -140,3 +140,18 @@ t.test('memory is never above the bound, whatever comes', async (t) => {
   await fc.assert(property, { numRuns: 150 })
   t.pass('the property holds')
 })
+
+t.test('the lines of a conversation are its own, the most recently used first, and no more than asked for', async (t) => {
+  const { store: memory } = store()
+  for (const id of ['a', 'b', 'c']) await memory.put(evidenceOf('{}', { id, conversation: 'x' }))
+  await memory.put(evidenceOf('{}', { id: 'd', conversation: null }))
+  await memory.put(evidenceOf('{}', { id: 'e', conversation: 'x', tenant: 'other' }))
+  const ids = async (...of: Parameters<MemoryStore['lines']>) => (await memory.lines(...of)).map(({ id }) => id)
+  t.strictSame(await ids('t', 'x', 9), ['c', 'b', 'a'])
+  t.strictSame(await ids('t', 'x', 2), ['c', 'b'])
+  t.strictSame(await ids('t', null, 9), ['d'])
+  t.strictSame(await ids('t', 'y', 9), [])
+  await memory.put(evidenceOf('{}', { id: 'f', conversation: 'x' }), 'b')
+  await memory.drop('t', 'a')
+  t.strictSame(await ids('t', 'x', 9), ['f', 'c'])
+})

@@ -12,10 +12,14 @@ const whole = Buffer.from(JSON.stringify({
   usage: { prompt_tokens: 1000, total_tokens: 1200, completion_tokens: 200 },
 }))
 
+// Nothing is forked here: what is measured is relaying and recording.
+const metrics = 'vllm:cache_config_info{enable_prefix_caching="False",block_size="16"} 1\n'
+
 const server = createServer((request, response) => {
   request.resume()
   request.once('end', () => {
-    if (request.method !== 'POST') response.writeHead(404, ['content-length', '0']).end()
+    if (request.url === '/metrics') response.writeHead(200, ['content-length', String(metrics.length)]).end(metrics)
+    else if (request.method !== 'POST') response.writeHead(404, ['content-length', '0']).end()
     else if (request.headers['x-bench'] === 'stream') stream(response)
     else response.writeHead(200, ['content-type', 'application/json', 'content-length', String(whole.length)]).end(whole)
   })

@@ -32,13 +32,13 @@ export function client(url: string, load: Load): Client {
 
   async function agent(chat: Chat, answered: { delays: number[], events: number }): Promise<void> {
     for (let i = 0; i < load.requests; i++) {
-      const body = chat.next(load.stream)
+      const { id, body } = chat.next(load.stream)
       const sent = performance.now()
       const reply = await pool.request({
         method: 'POST', path: '/v1/chat/completions', body,
         headers: {
           'content-type': 'application/json', accept: 'application/json', 'user-agent': 'bench/1', authorization: 'Bearer sk-bench',
-          'x-stainless-lang': 'js', 'x-stainless-runtime': 'node', 'x-conversation-id': chat.id, 'x-bench': load.stream ? 'stream' : 'whole',
+          'x-stainless-lang': 'js', 'x-stainless-runtime': 'node', 'x-conversation-id': id, 'x-bench': load.stream ? 'stream' : 'whole',
         },
       })
       if (reply.statusCode !== 200) throw new Error(`a proxy answered ${reply.statusCode}`)

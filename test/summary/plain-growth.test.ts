@@ -1,0 +1,56 @@
+// Of a body that grows a recorded one only what is new is searched for markers: with the same result as searching all.
+
+import t from 'tap'
+import { growth } from '../../src/conversation/content.ts'
+import { builtInAgents, loadAgents } from '../../src/summary/agents.ts'
+import { Recogniser } from '../../src/summary/recognise.ts'
+
+const agents = loadAgents(builtInAgents)
+const filler = 'one line of a file that an agent has read\\n'.repeat(2_000)
+const tools = '"tools":[{"type":"function","function":{"name":"read","parameters":{}}}]'
+const forms: Record<string, (messages: string) => string> = {
+  'tools in front': (messages) => `{"model":"m",${tools},"messages":[${messages}],"stream":true}`,
+  'tools behind': (messages) => `{"model":"m","messages":[${messages}],${tools}}`,
+  'no tools': (messages) => `{"model":"m","messages":[${messages}]}`,
+}
+const system = '{"role":"system","content":"You help."}'
+const user = (text: string) => `{"role":"user","content":"${text}"}`
+
+for (const [form, write] of Object.entries(forms)) {
+  t.test(`a marker in what is new is found, wherever it begins: ${form}`, async (t) => {
+    for (const agent of agents) {
+      const marker = JSON.stringify(agent.traits.last ?? agent.traits.system!).slice(1, -1)
+      const recogniser = new Recogniser(agents, { generic: true })
+      const recorded = Buffer.from(write(`${system},${user(filler)}`))
+      t.equal(recogniser.mayBeSpecial({}, recorded), false)
+      for (const added of [`${user('go on')},${user(marker)}`, user(marker), user(`${'x'.repeat(5_000)}${marker}`)]) {
+        const body = Buffer.from(write(`${system},${user(filler)},${added}`))
+        const grown = { recorded, growth: growth(recorded, body)! }
+        t.ok(grown.growth)
+        t.equal(recogniser.mayBeSpecial({}, body, grown), true, marker)
+      }
+      const next = Buffer.from(write(`${system},${user(filler)},${user('go on')}`))
+      t.equal(recogniser.mayBeSpecial({}, next, { recorded, growth: growth(recorded, next)! }), false)
+    }
+  })
+}
+
+t.test('what stands in front of the messages or behind them is searched when it is not the recorded', async (t) => {
+  const recogniser = new Recogniser(agents)
+  const recorded = Buffer.from(`{"model":"m","messages":[${user(filler)}]}`)
+  t.equal(recogniser.mayBeSpecial({}, recorded), false)
+  for (const body of [
+    `{"metadata":{"warmfork":{"request":"summary"}},"messages":[${user(filler)},${user('x')}]}`,
+    `{"model":"m","messages":[${user(filler)},${user('x')}],"metadata":{"warmfork":{"request":"summary"}}}`,
+  ].map((text) => Buffer.from(text))) {
+    t.equal(recogniser.mayBeSpecial({}, body, { recorded, growth: growth(recorded, body)! }), true)
+  }
+})
+
+t.test('a recorded body that was not plain spares nothing', async (t) => {
+  const recogniser = new Recogniser(agents)
+  const marker = agents.find(({ traits }) => traits.system !== undefined)!.traits.system!
+  const recorded = Buffer.from(`{"messages":[{"role":"system","content":${JSON.stringify(marker)}},${user(filler)}],${tools}}`)
+  const body = Buffer.from(`{"messages":[{"role":"system","content":${JSON.stringify(marker)}},${user(filler)},${user('x')}]}`)
+  t.equal(recogniser.mayBeSpecial({}, body, { recorded, growth: growth(recorded, body)! }), recogniser.mayBeSpecial({}, body))
+})
