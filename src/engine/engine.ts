@@ -31,6 +31,10 @@ export interface CalibrationLine {
   readonly state: Calibration['state']
   readonly proof: string | null
   readonly tool_choice_none: boolean | null
+  /** Whether chat reads a message's `reasoning_content`; null where no message has one. */
+  readonly reads_reasoning_content: boolean | null
+  /** How the model's thinking opens, by its template; null where no message thinks, or the marks are not known here. */
+  readonly thinking_opens: readonly string[] | null
 }
 
 /** How long a plan waits for the engine's version, in ms. */
@@ -209,17 +213,27 @@ export class Engine {
       if (this.#calibrations.get(key) !== calibration) return
       if (result.state !== 'uncalibrated') this.#calibrations.delete(key)
       if (result.state === 'calibrated') keep(this.#proven, shape, result)
-      this.#log({
-        model: shape.slice(0, shape.indexOf(' ')),
-        state: result.state,
-        proof: result.state === 'calibrated' ? result.proof : null,
-        tool_choice_none: result.state === 'calibrated' ? result.toolChoiceNone : null,
-      })
+      void this.#logCalibration(shape, request, result, asker).catch(() => {})
     }, () => {
       // Whoever waits for it hears of the fault; the next one asks anew.
       if (this.#calibrations.get(key) === calibration) this.#calibrations.delete(key)
     })
     return calibration
+  }
+
+  /** The marks are asked for only where messages think: a fork by token ids needs them then. */
+  async #logCalibration(shape: string, request: ChatRequest, result: Calibration, asker: Asker): Promise<void> {
+    const calibrated = result.state === 'calibrated' ? result : null
+    const thinks = request.body.includes('"reasoning"') || request.body.includes('"reasoning_content"')
+    const families = calibrated && thinks ? await this.thinkingFamilies(request, calibrated, asker) : null
+    this.#log({
+      model: shape.slice(0, shape.indexOf(' ')),
+      state: result.state,
+      proof: calibrated?.proof ?? null,
+      tool_choice_none: calibrated?.toolChoiceNone ?? null,
+      reads_reasoning_content: calibrated && request.body.includes('"reasoning_content"') ? calibrated.dialect.renamesReasoning : null,
+      thinking_opens: families && families.length > 0 ? families.map(({ open }) => open) : null,
+    })
   }
 
   /** Asked once per start, whatever comes: a name for receipts must hold up no plan. */

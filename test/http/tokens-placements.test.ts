@@ -158,3 +158,14 @@ t.test('the ids that the engine gets are the same for the same evidence and summ
   t.equal(first!.target, '/v1/completions')
   t.ok(first!.body.equals(second!.body))
 })
+
+t.test('the log says once what a calibration found about thinking', async (t) => {
+  const warmfork = await startWarmfork(t, { engine: { reasoningParser: true } })
+  const session = opencodeSession({ groups: 12, reasoning: 'reasoning_content' })
+  await warmfork.main(session)
+  const line = await warmfork.line(({ msg }) => msg === 'calibration')
+  t.match(line, { state: 'calibrated', proof: 'tokenize', tool_choice_none: true, reads_reasoning_content: true, thinking_opens: ['<think>'] })
+  await warmfork.chat(session.summary)
+  await warmfork.main(opencodeSession({ groups: 3, reasoning: 'reasoning_content' }))
+  t.equal(warmfork.logged.filter(({ msg }) => msg === 'calibration').length, 1)
+})

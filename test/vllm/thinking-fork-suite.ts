@@ -19,7 +19,7 @@ export async function thinkingForkSuite(t: Test, engine: RealEngine): Promise<vo
   for (const [how, options] of [['whole', {}], ['streamed', streamWithUsage]] as const) {
     await t.test(`a ${how} summary of a loop of 20 calls with echoed thinking extends the very ids of its parent`, async t => {
       const session = await bench.warmSession(t, { tokens: 8_000, reasoning: true })
-      t.ok(session.main.messages.filter(({ role }) => role === 'tool').length >= 20)
+      t.ok(JSON.stringify(session.main.messages).split('"role":"tool"').length > 20)
       const { reply, receipt, outcome, parentTokens } = await bench.fork(t, session, 'tokens', options)
       t.ok(receipt.lost_placements.user < parentTokens / 4, `user would have shared ${receipt.lost_placements.user} of ${parentTokens} tokens`)
       t.ok(receipt.common_prefix_tokens > parentTokens - 8, 'all of the parent but its generation prompt')
