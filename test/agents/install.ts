@@ -10,9 +10,9 @@ import type { Recipe } from './recipe.ts'
 export const agentsHome = process.env['WARMFORK_AGENTS_HOME'] ?? join(homedir(), '.cache', 'warmfork', 'agents')
 
 /** @returns the folder with the agent's node_modules or virtual environment */
-export async function install({ name, packages }: Recipe): Promise<string> {
+export async function install({ name, folder: shared = name, packages }: Recipe): Promise<string> {
   const key = createHash('sha256').update(JSON.stringify(packages)).digest('hex').slice(0, 8)
-  const folder = join(agentsHome, `${name}-${key}`)
+  const folder = join(agentsHome, `${shared}-${key}`)
   const done = join(folder, '.installed')
   if (existsSync(done)) return folder
   rmSync(folder, { recursive: true, force: true })

@@ -1,5 +1,6 @@
 // What a real agent needs to be run headless: its packages, its settings, the commands of one session.
 
+import type { ConfigOverrides } from '../helpers/warmfork.ts'
 import type { ModelScript } from './model.ts'
 
 export interface Place {
@@ -36,6 +37,10 @@ export interface Recipe {
   readonly env?: (place: Place) => Readonly<Record<string, string>>
   readonly steps: (place: Place) => readonly Step[]
   readonly script?: ModelScript
+  /** The name of the recipe whose installation it uses; its own by default. */
+  readonly folder?: string
+  /** warmfork's configuration, where that is not the default. */
+  readonly config?: ConfigOverrides
   /** An engine of another API in place of the simulator: its requests are relayed, nothing else. */
   readonly stub?: 'responses' | 'messages'
   /** What the table says beside the figures. */

@@ -9,9 +9,10 @@ import { agentFramework, langchainPython, langchainPythonDefault, strands } from
 import { aider, gptme, kimi, openhands, vibe } from './recipes/python-agents.ts'
 import { qwenCold, qwenWarm } from './recipes/qwen-code.ts'
 import { claudeCode, codex } from './recipes/relayed.ts'
+import { undescribed } from './recipes/undescribed.ts'
 
 export const recipes: readonly Recipe[] = [
   opencode, opencode12, qwenCold, qwenWarm, pi, continueCli, langchainJs, langchainJsDefault, deepagents,
   strands, langchainPython, langchainPythonDefault, agentFramework,
-  aider, gptme, openhands, vibe, kimi, codex, claudeCode,
+  aider, openhands, vibe, kimi, codex, claudeCode, ...undescribed, gptme,
 ]

@@ -100,7 +100,13 @@ function lostLines(exchange: Exchange, fork: Buffer | null): string[] {
   const kept = sent.slice(0, -1).map(sayings).join('\n')
   const words = new Set(wordsOf(kept))
   return own.split('\n').map((line) => line.trim()).filter((line) => line !== '' && !directive.includes(line) && !kept.includes(line))
+    .filter((line) => !isSplit(line, directive, kept))
     .filter((line) => !wordsOf(line).every((word) => words.has(word) || labels.has(word) || (isCut(line) && /^\d+$/.test(word))))
+}
+
+/** Whether a line begins as the agent's own words and ends as the conversation's. */
+function isSplit(line: string, directive: string, kept: string): boolean {
+  return [...line.matchAll(/\s+/g)].some(({ index }) => directive.includes(line.slice(0, index)) && kept.includes(line.slice(index).trim()))
 }
 
 /** A mark that says how much of an output was cut. */

@@ -31,7 +31,7 @@ export async function runSession(recipe: Recipe): Promise<Session> {
   const stub = recipe.stub ? await startStub(recipe.stub) : null
   const logged: LogLine[] = []
   const engine = simulator ?? stub!
-  const app = await startApp(configured(engine.url), pino({ level: 'trace' }, { write: (line: string) => void logged.push(JSON.parse(line)) }))
+  const app = await startApp(configured(engine.url, recipe.config), pino({ level: 'trace' }, { write: (line: string) => void logged.push(JSON.parse(line)) }))
   const relay = await startRecordingRelay(app.url)
   try {
     const place: Place = { install: folder, home, work, model, baseUrl: `${relay.url}/v1` }
@@ -53,12 +53,16 @@ function isGeneration({ method, target, body }: RecordedRequest): boolean {
   return method === 'POST' && /^\/v1\/(chat\/completions|completions|responses|messages)/.test(target) && !isCalibration(body)
 }
 
+const nowhere = 'http://127.0.0.1:9'
+
 /** Nothing of this machine's environment but the path: no credential, no proxy, no telemetry. */
 function environment({ home, install }: Place, own: Readonly<Record<string, string>>): Record<string, string> {
   const paths = [dirname(process.execPath), join(install, 'node_modules', '.bin'), join(install, 'bin'), '/usr/local/bin', '/usr/bin', '/bin']
   return {
     PATH: paths.join(':'), HOME: home, TERM: 'dumb', LANG: 'C.UTF-8', CI: '1', NO_COLOR: '1',
     XDG_CONFIG_HOME: join(home, '.config'), XDG_DATA_HOME: join(home, '.local', 'share'), XDG_CACHE_HOME: join(home, '.cache'), XDG_STATE_HOME: join(home, '.local', 'state'),
+    // Whatever would go further than this machine is refused at once.
+    HTTP_PROXY: nowhere, HTTPS_PROXY: nowhere, http_proxy: nowhere, https_proxy: nowhere, NO_PROXY: '127.0.0.1,localhost', no_proxy: '127.0.0.1,localhost',
     DO_NOT_TRACK: '1', DISABLE_TELEMETRY: '1', OTEL_SDK_DISABLED: 'true', PYTHONUNBUFFERED: '1', HF_HUB_OFFLINE: '1',
     ...own,
   }
