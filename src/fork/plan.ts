@@ -96,13 +96,13 @@ export async function plan(planner: Planner, question: PlanQuestion, facts: Plan
   const calibration = await engine.calibration(request, asker)
   if (calibration.state === 'unanswered') return passed(calibration.reason)
   if (calibration.state === 'uncalibrated') return passed('tokenizer_uncalibrated')
-  // The evidence's own tool_choice would stay, and forces a call.
-  if (!calibration.toolChoiceNone && forcesTool(request)) return passed('unforkable_options')
+  // The evidence's own tool_choice would stay, and forces a call, or hides tools that /tokenize shows.
+  if ((!calibration.toolChoiceNone && forcesTool(request)) || hidesTools(request, calibration)) return passed('unforkable_options')
   facts.proof = calibration.proof
   // A model that answers calibrations is one that the engine lists.
   facts.model = model
 
-  if (question.looksWarm) {
+  if (question.looksWarm && !hidesTools(summary, calibration)) {
     const warm = await measureWarm(planner, question, calibration, epoch, config.blockSize, facts, asker)
     if (warm) return warm
   }
@@ -231,6 +231,11 @@ async function measureWarm(
   return { decision: 'already_warm', epoch, learned: null }
 }
 
+/** Whether the engine's chat leaves out the tools that a request has, and /tokenize, which reads no tool_choice, does not. */
+function hidesTools(request: ChatRequest, { proof, toolChoiceNone }: Calibrated): boolean {
+  return proof === 'tokenize' && !toolChoiceNone && (request.tools?.length ?? 0) > 0 && stringOption(request, 'tool_choice') === 'none'
+}
+
 /** About how many bytes of a fork are prompt. */
 function forkBytes(parts: ForkParts): number {
   const tools = memberNamed(parts.evidence.members, 'tools')
@@ -241,7 +246,7 @@ function forkBytes(parts: ForkParts): number {
 async function standalonePrefill(
   planner: Planner, { summary, sameStart }: PlanQuestion, forkTokens: number, evidenceIds: EvidenceIds, forkBytes: number, calibration: Calibrated, blockSize: number, asker: Asker,
 ): Promise<number | { reason: Reason }> {
-  if (!sameStart) return Math.round(forkTokens * summary.body.length / forkBytes)
+  if (!sameStart || hidesTools(summary, calibration)) return Math.round(forkTokens * summary.body.length / forkBytes)
   const own = await renderOwn(planner.engine, summary, calibration, true, asker)
   if ('fault' in own) return { reason: reasonOf(own.fault) }
   return own.ids.length - reusableTokens(commonPrefix(own.ids, evidenceIds.prompt), own.ids.length, blockSize)
