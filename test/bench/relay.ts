@@ -63,7 +63,7 @@ async function compare(name: string, load: Load, subjects: readonly Subject[], e
   const runs = subjects.map((subject) => ({ subject, client: client(subject.url, load), perRequest: [] as number[], perEvent: [] as number[] }))
   // What is measured is compiled code.
   for (const { client } of runs) {
-    for (let i = 0; i < (load.stream ? 2 : 6); i++) await client.run()
+    for (let i = 0; i < (load.stream ? 2 : load.bytes < 10_000 ? 20 : 8); i++) await client.run()
   }
   for (let round = 0; round < rounds; round++) {
     for (let i = 0; i < runs.length; i++) {
