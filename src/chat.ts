@@ -26,6 +26,7 @@ import type { Agent } from './summary/agents.ts'
 import { isSummaryOf } from './summary/generic.ts'
 import type { Recogniser, RequestKind } from './summary/recognise.ts'
 import { judge } from './summary/verdict.ts'
+import { emptyReply } from './wire/chat-reply.ts'
 import { readChatRequest, stringMember, type ChatRequest } from './wire/chat-request.ts'
 import { memberNamed, membersOf } from './wire/json-slices.ts'
 import { commonPrefix } from './wire/token-ids.ts'
@@ -112,6 +113,12 @@ export function createChatHandler(options: ChatOptions): ChatHandler {
   }
 }
 
+/** The query of a target, with its mark, or ''. */
+function queryOf(target: string): string {
+  const at = target.indexOf('?')
+  return at < 0 ? '' : target.slice(at)
+}
+
 /** One summary request, from its plan to its outcome. */
 class SummaryRequest {
   readonly #options: ChatOptions
@@ -184,6 +191,7 @@ class SummaryRequest {
       const receipt = this.#receipt('refused', reason, was)
       sendErrorAnswer(this.#request.response, { status: 422, code: reason!, message: reasons[reason!], type: 'summary_error' },
         ['x-should-retry', 'false', ...receiptHeaders(receipt), ...this.#options.replyHeaders])
+      this.#outcome(outcomeOf(receipt, emptyReply(), null, null, { receivedAt: this.#request.receivedAt, firstTokenAt: null }))
       return false
     }
     const receipt = this.#receipt(decision, reason, was)
@@ -203,7 +211,7 @@ class SummaryRequest {
     const sent = await sendFork({
       upstream,
       request: this.#request,
-      fork: { method, target: fork.target ?? target, headers: forkHeaders(headersForEngine(rawHeaders), evidence, this.#id), body: fork.body },
+      fork: { method, target: fork.target === null ? target : `${fork.target}${queryOf(target)}`, headers: forkHeaders(headersForEngine(rawHeaders), evidence, this.#id), body: fork.body },
       shape: fork.shape,
       asked: { usage: asksForUsage(read), tokenIds: asksForTokenIds(read) },
       holdHeadersMs,
@@ -212,7 +220,15 @@ class SummaryRequest {
         receipt = this.#receipt(decision, null, { eligible: true, forkSent: true })
         return [...receiptHeaders(receipt), ...replyHeaders]
       },
+    }).catch((error: unknown) => {
+      if (receipt) {
+        this.#outcome(outcomeOf(receipt, emptyReply(), null, null, { receivedAt: this.#request.receivedAt, firstTokenAt: null }))
+        throw error
+      }
+      this.#options.log.warn(faultFields(error), "a fork's reply could not be read; the request is passed as it came")
+      return null
     })
+    if (sent === null) return void await this.#pass(relay, 'passed', 'internal_error', { eligible: true, forkSent: true })
     if (sent.end === 'rejected') {
       const answered = await this.#pass(relay, 'passed', 'fork_rejected', { eligible: true, forkSent: true })
       // An engine that refuses the agent's own request too, for its options or its load, says nothing about forks.

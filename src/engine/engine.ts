@@ -266,7 +266,7 @@ function keep<T>(map: Map<string, T>, key: string, value: T): void {
 
 function readWindow(answer: Buffer): number | null {
   const at = answer.lastIndexOf('"max_model_len":')
-  return at < 0 ? null : wholeNumber(/^\s*(\d+)/.exec(answer.toString('latin1', at + 16, at + 40))?.[1])
+  return at < 0 ? null : wholeNumber(/^\s*(\d+)\s*[,}]/.exec(answer.toString('latin1', at + 16, at + 40))?.[1])
 }
 
 function readModelWindow(answer: Buffer, model: string): number | null {
