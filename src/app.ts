@@ -6,6 +6,7 @@ import type { Logger } from 'pino'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import { createAdminServer } from './admin.ts'
 import type { Config } from './config.ts'
+import { readTlsCa } from './config/tls-ca.ts'
 import { upstreamOrigin } from './config/upstream-url.ts'
 import { createChat } from './compose-chat.ts'
 import { Ledger } from './receipt/ledger.ts'
@@ -13,6 +14,7 @@ import { createUpstream } from './relay/upstream.ts'
 import { createTrafficServer } from './server.ts'
 import { knownAgents } from './summary/agents.ts'
 
+export { TlsCaError } from './config/tls-ca.ts'
 export { AgentFilesError } from './summary/agents.ts'
 
 export interface App {
@@ -42,12 +44,13 @@ export class ListenError extends Error {
 
 /**
  * Starts everything that the configuration asks for and logs where it listens.
- * @throws ListenError and AgentFilesError, with nothing left open
+ * @throws ListenError, AgentFilesError and TlsCaError, with nothing left open
  */
 export async function startApp(config: Config, log: Logger): Promise<App> {
   const agents = knownAgents(config.agents.directory)
+  const ca = config.upstream.tls_ca === null ? [] : readTlsCa(config.upstream.tls_ca)
   const engine = await startEngine(config)
-  const upstream = createUpstream({ origin: engine.origin, connectTimeoutMs: config.upstream.connect_timeout_ms })
+  const upstream = createUpstream({ origin: engine.origin, connectTimeoutMs: config.upstream.connect_timeout_ms, ca })
   const replyHeaders = config.simulator ? ['x-warmfork-simulator', 'true'] : []
 
   const registry = new Registry()

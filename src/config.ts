@@ -81,6 +81,7 @@ export const configSchema = z.strictObject({
   upstream: section({
     url: upstreamUrl().default(null),
     connect_timeout_ms: milliseconds(1).default(5000),
+    tls_ca: z.string({ error: 'null or the path of a file' }).min(1, { error: 'null or the path of a file' }).nullable().default(null),
   }),
   server: section({ host: host().default('127.0.0.1'), port: port().default(8080) }),
   admin: section({ host: host().default('127.0.0.1'), port: port().default(8081) }),

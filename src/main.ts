@@ -71,7 +71,7 @@ async function run(config: Config, origins: Origins): Promise<void> {
     process.exit(1)
   })
   // Loaded only here: help and faults answer without the servers.
-  const { AgentFilesError, ListenError, startApp } = await import('./app.ts')
+  const { AgentFilesError, ListenError, startApp, TlsCaError } = await import('./app.ts')
   const starting = startApp(config, log)
 
   let stoppingSince: number | null = null
@@ -98,7 +98,8 @@ async function run(config: Config, origins: Origins): Promise<void> {
   try {
     await starting
   } catch (error) {
-    if (error instanceof AgentFilesError) refuse(error.faults)
+    if (error instanceof TlsCaError) refuse([error.message])
+    else if (error instanceof AgentFilesError) refuse(error.faults)
     else if (error instanceof ListenError) refuse([listenFault(error.server, error.code, config, origins)])
     else throw error
     process.exit()

@@ -2,6 +2,7 @@
 // Sends what it is given and reports what comes back; it never reads, changes or copies a body.
 
 import type { Socket } from 'node:net'
+import { rootCertificates } from 'node:tls'
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import type { Exchange, ExchangeHandler, Outgoing, Upstream } from './types.ts'
 
@@ -64,9 +65,18 @@ class LineClient extends Client {
  * The engine behind one address.
  * @param options.origin scheme, host and port
  * @param options.connectTimeoutMs limit for name lookup, TCP and TLS together, in ms
+ * @param options.ca certificates that count beside the public authorities'
  */
-export function createUpstream(options: { origin: string; connectTimeoutMs: number }): Upstream {
-  const connector = buildConnector({ timeout: options.connectTimeoutMs, allowH2: false })
+export function createUpstream(options: { origin: string; connectTimeoutMs: number; ca?: readonly string[] }): Upstream {
+  const { ca = [] } = options
+  const connector = buildConnector({
+    timeout: options.connectTimeoutMs,
+    allowH2: false,
+    // A name with several addresses is tried at all of them.
+    autoSelectFamily: true,
+    // Given any, Node forgets its own.
+    ...(ca.length > 0 && { ca: [...rootCertificates, ...ca] }),
+  })
   const pool = new Pool(options.origin, {
     connections: null,
     connect: connector,

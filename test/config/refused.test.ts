@@ -249,7 +249,7 @@ const cases: Record<string, Case> = {
   'an upstream with credentials in place of its section': {
     yaml: 'upstream: http://bob:secret@engine:8000\n',
     says: [
-      'upstream is "http://***@engine:8000" (warmfork.yaml, line 1), but must be a section with keys indented below it (url, connect_timeout_ms): change it there.',
+      'upstream is "http://***@engine:8000" (warmfork.yaml, line 1), but must be a section with keys indented below it (url, connect_timeout_ms, tls_ca): change it there.',
     ],
   },
   'an upstream that is warmfork itself': {

@@ -11,6 +11,7 @@ export interface ProxyOptions {
   readonly headerBytes?: number
   readonly allow?: readonly string[]
   readonly connectTimeoutMs?: number
+  readonly ca?: readonly string[]
   readonly replyHeaders?: readonly string[]
 }
 
@@ -29,7 +30,7 @@ interface Teardown {
 /** Starts warmfork before an engine; without a chat handler, chats are relayed. The test's teardown stops it. */
 export async function startProxy(t: Teardown, origin: string, options: ProxyOptions = {}): Promise<Proxy> {
   const logged: string[] = []
-  const upstream = createUpstream({ origin, connectTimeoutMs: options.connectTimeoutMs ?? 2_000 })
+  const upstream = createUpstream({ origin, connectTimeoutMs: options.connectTimeoutMs ?? 2_000, ca: options.ca ?? [] })
   const server = createTrafficServer({
     config: {
       server: { host: '127.0.0.1', port: 0 },
