@@ -114,9 +114,33 @@ function inRepr(text: string, whole: string): string {
   return whole.includes("'") && !whole.includes('"') ? lines : lines.replaceAll("'", "\\'")
 }
 
+const pythonWords: Readonly<Record<string, string>> = { true: 'True', false: 'False', null: 'None' }
+
+/** A result that is JSON, printed as the Python object that it was read into. */
+function jsonInRepr(text: string): string {
+  if (text[0] !== '{' && text[0] !== '[') return text
+  // A beginning may end in the middle of an escape.
+  const parts = /"((?:[^"\\]|\\.)*?)("|(?:\\(?:u[0-9a-fA-F]{0,3})?)?$)|([:,])\s*|\b(true|false|null)\b/gs
+  return text.replace(parts, (_, inside: string | undefined, closing: string, separator: string | undefined, word: string) => {
+    if (separator !== undefined) return `${separator} `
+    if (inside === undefined) return pythonWords[word]!
+    const said = unescaped(inside)
+    const quote = said.includes("'") && !said.includes('"') ? '"' : "'"
+    return `${quote}${inRepr(said, said)}${closing === '"' ? quote : ''}`
+  })
+}
+
+function unescaped(inside: string): string {
+  try {
+    return JSON.parse(`"${inside}"`) as string
+  } catch {
+    return inside
+  }
+}
+
 /**
  * The same text as agents print it: as it is, in a JSON string (twice where messages are printed as JSON, or in
- * ASCII as Python does), with XML's marks escaped, as Python's repr.
+ * ASCII as Python does), with XML's marks escaped, as Python's repr, read as JSON first or not.
  * @param whole the text that `text` is a part of
  */
 export const forms: readonly ((text: string, whole: string) => string)[] = [
@@ -124,6 +148,7 @@ export const forms: readonly ((text: string, whole: string) => string)[] = [
   (text) => inJson(text),
   (text) => inXml(text),
   inRepr,
+  (text) => jsonInRepr(text),
   (text) => plainAscii(inJson(text)),
   (text) => plainAscii(inJson(inJson(text))),
   (text) => inJson(plainAscii(inJson(text))),
