@@ -14,6 +14,8 @@ export interface ModelScript {
   /** What it writes when asked for a summary. */
   readonly summary?: string
   readonly reasoning?: boolean
+  /** What it says beside a call, where that is to be more than a few words. */
+  readonly says?: (count: number) => string
   /** What it answers where it calls no tool. */
   readonly answer?: (count: number) => string
 }
@@ -46,7 +48,7 @@ export function scriptedModel(script: ModelScript, work: string): (request: Repl
     const file = filesOf(work)[read++ % filesOf(work).length]!
     const args = script.args?.(tool.function.name, file) ?? argumentsFor(tool, file)
     return {
-      content: `Now note ${read} of the list.`,
+      content: script.says?.(read) ?? `Now note ${read} of the list.`,
       ...(script.reasoning ? { reasoning: `Note ${read} comes next; its figures are still missing.` } : {}),
       toolCalls: [{ name: tool.function.name, arguments: args }],
     }
@@ -61,7 +63,7 @@ export function asksForSummary({ messages = [], tools = [] }: { readonly message
   const last = messages.at(-1)
   if (last === undefined || last.role === 'tool' || last.role === 'assistant') return false
   const text = JSON.stringify(last.content)
-  if (tools.length > 0) return warmMarks.test(text.slice(-6_000))
+  if (tools.length > 0) return warmMarks.test(text)
   const front = JSON.stringify(messages.slice(0, 3).map(({ content }) => content)).slice(0, 8_000)
   return !/\btitle\b/i.test(front.slice(0, 2_000)) && /summar|compact/i.test(messages.length <= 3 ? front + text.slice(-6_000) : text.slice(-6_000))
 }

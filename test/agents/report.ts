@@ -24,6 +24,7 @@ export interface SummaryLine {
 export interface Report {
   readonly name: string
   readonly agent: string | null
+  readonly relayedOnly: boolean
   readonly version: string
   readonly mains: number
   readonly summaries: readonly SummaryLine[]
@@ -44,6 +45,7 @@ export function reportOf(recipe: Recipe, version: string, { exchanges, received,
   return {
     name: recipe.name,
     agent: recipe.agent,
+    relayedOnly: recipe.stub !== undefined,
     version,
     mains: mains.length,
     summaries: summaries.map((exchange) => {
@@ -66,7 +68,7 @@ export function reportOf(recipe: Recipe, version: string, { exchanges, received,
     }),
     mainsAfter: mains.filter(({ at }) => at > (summaries.at(-1)?.at ?? Infinity)).length,
     exitCodes: steps.map(({ code }) => code),
-    byteIdentical: posts.filter(({ warmfork }) => warmfork['decision'] !== 'forked').filter(({ status }) => status > 0)
+    byteIdentical: posts.filter(({ warmfork }) => warmfork['fork-sent'] !== 'true').filter(({ status }) => status > 0)
       .every(({ body, target }) => target.includes('tokens') || received.some((each) => each.body.equals(body))),
     warnings: logged.filter(({ level }) => level >= 40).length,
     note: recipe.note ?? '',
@@ -87,7 +89,7 @@ function bodyOf({ body }: { readonly body: Buffer }): any {
 
 /** The fork of the n-th forked summary is the n-th body that the engine got and no agent sent. */
 function sentFor(exchange: Exchange, summaries: readonly Exchange[], received: readonly Buffer[]): Buffer | null {
-  const forked = summaries.filter(({ warmfork }) => warmfork['decision'] === 'forked')
+  const forked = summaries.filter(({ warmfork }) => warmfork['fork-sent'] === 'true')
   const forks = received.filter((body) => body.includes('The conversation above is the material') || body.includes('"prompt":['))
   return forks[forked.indexOf(exchange)] ?? null
 }
@@ -120,7 +122,7 @@ function sayings({ content, tool_calls = [], reasoning, reasoning_content }: any
   return [textOf(content), reasoning, reasoning_content, ...calls].filter(Boolean).join('\n')
 }
 
-const labels = new Set(['user', 'human', 'assistant', 'tool', 'tools', 'call', 'calls', 'result', 'results', 'reasoning', 'truncated', 'more', 'characters', 'function', 'name', 'role', 'content', 'type', 'message', 'path', 'json', 'model', 'args', 'tool_call', 'function_result', 'function_call', 'call_id'])
+const labels = new Set(['user', 'human', 'assistant', 'tool', 'tools', 'call', 'calls', 'result', 'results', 'reasoning', 'truncated', 'more', 'characters', 'function', 'name', 'role', 'content', 'type', 'message', 'path', 'json', 'model', 'args', 'tool_call', 'function_result', 'function_call', 'call_id', 'null'])
 
 function wordsOf(text: string): string[] {
   return (text.toLowerCase().match(/[\p{L}\p{N}]{4,}/gu) ?? [])

@@ -1,9 +1,10 @@
 // Keeps each run's report and writes the table of all of them into docs/agents.md.
 
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { agentsHome } from './install.ts'
+import { recipes } from './recipes.ts'
 import type { Report, SummaryLine } from './report.ts'
 
 const page = fileURLToPath(new URL('../../docs/agents.md', import.meta.url))
@@ -18,7 +19,8 @@ export function saveReport(report: Report): void {
 
 export function writeTable(): void {
   if (!existsSync(page)) return
-  const reports = readdirSync(folder).sort().map((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as Report)
+  const reports = recipes.map(({ name }) => join(folder, `${name}.json`)).filter((file) => existsSync(file))
+    .map((file) => JSON.parse(readFileSync(file, 'utf8')) as Report)
   const text = readFileSync(page, 'utf8')
   const [before, rest] = text.split(begin)
   const after = rest?.split(end)[1]
@@ -27,22 +29,27 @@ export function writeTable(): void {
 }
 
 export function tableOf(reports: readonly Report[]): string {
-  const head = ['agent', 'main requests', 'summary requests', 'recognised', 'decisions', 'head / recorded messages', 'lost lines', 'goes on', 'note']
-  const rows = reports.map((report) => {
-    const { summaries } = report
-    return [
-      report.version,
-      String(report.mains),
-      String(summaries.length),
-      report.agent === null ? (summaries.some(({ agent, decision }) => agent !== null || decision !== 'relayed') ? 'yes' : 'no data file') : `${summaries.filter(({ agent }) => agent === report.agent).length} of ${summaries.length}`,
-      tally(summaries.map(({ decision, reason }) => (reason ? `${decision}: \`${reason}\`` : decision))),
-      summaries.filter(({ headMessages }) => headMessages !== null).map(headOf).join(', ') || '–',
-      String(summaries.reduce((sum, { lostLines }) => sum + lostLines.length, 0)),
-      report.exitCodes.every((code) => code === 0) ? `yes, ${report.mainsAfter} more` : `exit ${report.exitCodes.join(', ')}`,
-      report.note || (report.byteIdentical ? '' : 'not byte-identical'),
-    ]
-  })
+  const head = ['agent', 'main requests', 'summary requests', 'recognised', 'decisions', 'head / recorded messages', 'lines lost', 'other requests unchanged', 'exit codes', 'main requests after the last summary', 'note']
+  const rows = reports.map((report) => [
+    report.version,
+    String(report.mains),
+    String(report.summaries.length),
+    recognised(report),
+    tally(report.summaries.map(({ decision, reason }) => (reason ? `${decision}: \`${reason}\`` : decision))),
+    report.summaries.filter(({ headMessages }) => headMessages !== null).map(headOf).join(', ') || '–',
+    String(report.summaries.reduce((sum, { lostLines }) => sum + lostLines.length, 0)),
+    report.byteIdentical ? 'yes' : 'no',
+    report.exitCodes.map((code) => code ?? 'ended by the time limit').join(', '),
+    String(report.mainsAfter),
+    report.note,
+  ])
   return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
+}
+
+function recognised({ agent, relayedOnly, summaries }: Report): string {
+  if (relayedOnly) return '–'
+  const expected = agent ?? 'generic'
+  return `${summaries.filter((summary) => summary.agent === expected).length} of ${summaries.length}${agent === null ? ', generic' : ''}`
 }
 
 function headOf({ headMessages, recordedMessages }: SummaryLine): string {
