@@ -55,7 +55,8 @@ export class Engine {
   readonly #generationPrompts = new Map<string, Uint32Array>()
   readonly #families = new Map<string, readonly ThinkingFamily[]>()
   readonly #windows = new Map<string, number>()
-  #start = ''
+  /** Starts that were seen: several where several engines answer behind one address, each of which is new only once. */
+  readonly #starts = new Set<string>()
   #epoch = 0
   #version: string | null = null
   #versionAsked: Promise<string | null> | null = null
@@ -72,9 +73,9 @@ export class Engine {
     this.#closing = options.closing
   }
 
-  /** Names this start of the engine and this state of what is known of it: ids of another one are void. */
+  /** Names this state of what is known of the engine, which a new start voids: ids of another one do not count. */
   get epoch(): string {
-    return `${this.#start}/${this.#epoch}`
+    return String(this.#epoch)
   }
 
   get version(): string | null {
@@ -85,9 +86,10 @@ export class Engine {
   async cacheConfig(asker: Asker): Promise<CacheConfig | null> {
     const answer = await this.#ask('GET', '/metrics', asker)
     const config = answer?.status === 200 ? readCacheConfig(answer.body.toString('utf8')) : null
-    if (config && config.start !== this.#start) {
+    if (config && !this.#starts.has(config.start)) {
       this.#forget()
-      this.#start = config.start
+      this.#starts.add(config.start)
+      if (this.#starts.size > maxStarts) this.#starts.delete(this.#starts.values().next().value!)
     }
     await this.#learnVersion(asker)
     return config
@@ -213,7 +215,7 @@ export class Engine {
       if (this.#calibrations.get(key) !== calibration) return
       if (result.state !== 'uncalibrated') this.#calibrations.delete(key)
       if (result.state === 'calibrated') keep(this.#proven, shape, result)
-      void this.#logCalibration(shape, request, result, asker).catch(() => {})
+      void this.#logCalibration(request, result, asker).catch(() => {})
     }, () => {
       // Whoever waits for it hears of the fault; the next one asks anew.
       if (this.#calibrations.get(key) === calibration) this.#calibrations.delete(key)
@@ -222,12 +224,12 @@ export class Engine {
   }
 
   /** The marks are asked for only where messages think: a fork by token ids needs them then. */
-  async #logCalibration(shape: string, request: ChatRequest, result: Calibration, asker: Asker): Promise<void> {
+  async #logCalibration(request: ChatRequest, result: Calibration, asker: Asker): Promise<void> {
     const calibrated = result.state === 'calibrated' ? result : null
     const thinks = request.body.includes('"reasoning"') || request.body.includes('"reasoning_content"')
     const families = calibrated && thinks ? await this.thinkingFamilies(request, calibrated, asker) : null
     this.#log({
-      model: shape.slice(0, shape.indexOf(' ')),
+      model: stringOption(request, 'model') ?? '',
       state: result.state,
       proof: calibrated?.proof ?? null,
       tool_choice_none: calibrated?.toolChoiceNone ?? null,
@@ -255,6 +257,9 @@ export class Engine {
     return ask(this.#upstream, { method, target, credentials: asker.credentials, ...(body ? { body } : {}) }, asker.signal)
   }
 }
+
+/** Engines behind one address that are told apart. */
+const maxStarts = 64
 
 /** Shapes that are remembered: clients choose options, so there may be any number. */
 const maxKept = 256
