@@ -95,7 +95,7 @@ export function createChatHandler(options: ChatOptions): ChatHandler {
     try {
       const { tenants, sources, store } = options
       const conversation = conversationInHeaders(request.headers, sources) ?? conversationInBody(read, sources)
-      const choice = chooseEvidence(await store.candidates(tenants.of(request.rawHeaders)), searchFor(read, { conversation, agent: null, generic: true }, sources))
+      const choice = chooseEvidence(await store.candidates(tenants.of(request.rawHeaders, request.target)), searchFor(read, { conversation, agent: null, generic: true }, sources))
       return 'fits' in choice && choice.fits.some((fit) => isSummaryOf(read, fit))
     } catch (error) {
       log.warn(faultFields(error), 'a request could not be compared with what is recorded; it is passed as it came')
@@ -161,13 +161,13 @@ class SummaryRequest {
     const none = (reason: Reason): Decided => ({ plan: { decision: 'passed', reason, learned: null }, evidence: null, request: null })
     if (mode === 'off' || (this.#byId && !byId)) return none('disabled')
     try {
-      const { headers, rawHeaders, gone } = this.#request
+      const { headers, rawHeaders, target, gone } = this.#request
       const conversation = conversationInHeaders(headers, sources) ?? (this.#read && conversationInBody(this.#read, sources))
       this.#facts.agent = this.#agent?.agent ?? (this.#generic ? 'generic' : null)
       this.#facts.conversation = conversation
       return await decide(planner, store, sources, {
         summary: this.#read,
-        tenant: tenants.of(rawHeaders),
+        tenant: tenants.of(rawHeaders, target),
         conversation,
         agent: this.#agent,
         generic: this.#generic,
@@ -254,7 +254,8 @@ class SummaryRequest {
     if (planner.switches.observed(evidence.tenant, reply.usage?.cachedTokens ?? null, fork.reusableTokens)) {
       log.warn('the engine reported the last forks as not cached; forking pauses')
     }
-    if (verdict?.valid === false) await store.amend({ ...evidence, forkFailed: true }).catch((error: unknown) => log.warn(faultFields(error), 'a failed fork could not be noted'))
+    // A fork that was not what had been proven would not be what is proven the next time either.
+    if (verdict?.valid === false || confirmed === false) await store.amend({ ...evidence, forkFailed: true }).catch((error: unknown) => log.warn(faultFields(error), 'a failed fork could not be noted'))
   }
 
   #receipt(decision: Decision, reason: Reason | null, { eligible, forkSent }: { eligible: boolean, forkSent: boolean }): Receipt {

@@ -41,7 +41,7 @@ export class Records {
   async place(request: ClientRequest): Promise<Place | null> {
     if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') return null
     const { store, tenants, sources } = this.#options
-    const tenant = tenants.of(request.rawHeaders)
+    const tenant = tenants.of(request.rawHeaders, request.target)
     const conversation = conversationInHeaders(request.headers, sources)
     return { tenant, conversation, grown: lineOf(await store.lines(tenant, conversation, maxCompared), request.body) }
   }

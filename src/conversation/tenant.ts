@@ -25,10 +25,13 @@ export class Tenants {
     this.#headers = [...new Set([...credentialHeaders, ...further.map((name) => name.toLowerCase())])].sort()
   }
 
-  /** The tenant of a request. All requests without any credential are one tenant. */
-  of(rawHeaders: readonly string[]): string {
+  /**
+   * The tenant of a request. All requests without any credential are one tenant.
+   * @param target the request target: some gateways take a credential in the query
+   */
+  of(rawHeaders: readonly string[], target = ''): string {
     const credentials = this.credentials(rawHeaders)
-    const parts = ['tenant']
+    const parts = ['tenant', queryOf(target)]
     // By name, repeats in the order sent: Node's joined headers would drop all but the first of some.
     for (const name of this.#headers) {
       const values: string[] = []
@@ -48,4 +51,9 @@ export class Tenants {
     }
     return credentials
   }
+}
+
+function queryOf(target: string): string {
+  const at = target.indexOf('?')
+  return at < 0 ? '' : target.slice(at + 1)
 }

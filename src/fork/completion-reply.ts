@@ -175,8 +175,8 @@ export class CompletionTranslator {
 
 const thinkingNames = ['reasoning', 'reasoning_content']
 
-function chatId(id = ''): string {
-  return id.replace(/^cmpl-/, 'chatcmpl-')
+function chatId(id: unknown): string {
+  return String(id ?? '').replace(/^cmpl-/, 'chatcmpl-')
 }
 
 /** Comes with every event to who asked for continuous usage. */
@@ -203,7 +203,7 @@ function chunk(value: object): SseEvent {
 function read(json: Buffer): Completion | null {
   try {
     const value = JSON.parse(json.toString('utf8')) as Completion | null
-    return typeof value === 'object' ? value : null
+    return value !== null && typeof value === 'object' && (value.choices === undefined || Array.isArray(value.choices)) ? value : null
   } catch {
     return null
   }

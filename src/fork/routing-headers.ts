@@ -22,7 +22,7 @@ const sessionToken = 'x-session-token'
 const endsSession: ReadonlySet<string> = new Set(['x-dynamo-session-final'])
 
 /** Names a request for logs; two in flight under one id crash vLLM before 0.14. */
-const perRequest: ReadonlySet<string> = new Set(['x-request-id', 'x-client-request-id', 'x-correlation-id', 'traceparent', 'tracestate'])
+const perRequest: ReadonlySet<string> = new Set(['x-request-id', 'x-client-request-id', 'x-correlation-id', 'traceparent', 'tracestate', 'idempotency-key'])
 
 /** The routing headers of a request as sent: name, value, … */
 export function routingHeaders(rawHeaders: readonly string[]): string[] {

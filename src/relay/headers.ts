@@ -39,7 +39,7 @@ export function headersForEngine(raw: readonly string[]): string[] {
  * @param raw name, value, … as received
  */
 export function headersForClient(raw: readonly string[]): string[] {
-  const kept = withoutHop(raw, replyHeaders)
+  const kept = withoutReceipts(withoutHop(raw, replyHeaders))
   // nginx holds back a stream until its buffer is full, unless told so.
   if (isEventStream(kept) && headerValue(kept, 'x-accel-buffering') === undefined) kept.push('x-accel-buffering', 'no')
   return kept
@@ -64,6 +64,15 @@ export function headerValue(raw: readonly string[], name: string): string | unde
 export function isEventStream(raw: readonly string[]): boolean {
   return /^\s*text\/event-stream\s*(;|$)/i.test(headerValue(raw, 'content-type') ?? '')
 }
+
+/** A receipt that came from behind is none of ours; that a simulator made the reply stays true. */
+function withoutReceipts(headers: string[]): string[] {
+  const isReceipt = (name: string) => name.length > receiptPrefix.length && name.toLowerCase().startsWith(receiptPrefix) && name.toLowerCase() !== 'x-warmfork-simulator'
+  if (!headers.some((name, i) => i % 2 === 0 && isReceipt(name))) return headers
+  return headers.filter((_, i) => !isReceipt(headers[i - (i % 2)]!))
+}
+
+const receiptPrefix = 'x-warmfork-'
 
 function withoutHop(raw: readonly string[], table: Record<string, string>): string[] {
   const named = namedByConnection(raw)

@@ -132,7 +132,7 @@ function readUsage(usage: WireUsage): Usage {
 }
 
 function tokenCount(value: unknown): number | null {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : null
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null
 }
 
 /**

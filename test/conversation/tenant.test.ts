@@ -44,3 +44,9 @@ t.test('our own questions carry the credentials as they were sent, and nothing e
   t.strictSame(tenants.credentials(sent), ['Authorization', 'Bearer A', 'X-API-Key', 'k', 'X-TEAM-KEY', 't', 'x-api-key', 'again'])
   t.strictSame(tenants.credentials(['x-other', 'authorization']), [])
 })
+
+t.test('requests with different queries are different tenants: some gateways take a credential there', async (t) => {
+  const tenants = new Tenants([])
+  t.equal(tenants.of(['api-key', 'k'], '/v1/chat/completions'), tenants.of(['api-key', 'k'], '/v1/%63hat/completions'))
+  t.not(tenants.of([], '/v1/chat/completions?key=a'), tenants.of([], '/v1/chat/completions?key=b'))
+})

@@ -17,7 +17,8 @@ for (const [form, options] of [['not streamed', {}], ['streamed', streamed]] as 
     t.notOk(reply.text.includes('"prompt_token_ids":['), 'the client, who did not ask for ids, sees none')
 
     const next = warmfork.since()
-    await warmfork.chat({ ...session.summary, ...options })
+    const again = await warmfork.chat({ ...session.summary, ...options })
+    t.equal(again.warmfork['fallback-reason'], 'fork_failed_before', 'and does not repeat a fork that was not what was proven')
     t.ok(next.questions().includes('POST /v1/chat/completions'), 'the next summary calibrates anew')
   })
 }

@@ -52,3 +52,9 @@ t.test('event streams tell nginx not to buffer them, once', (t) => {
   t.same(headersForClient(['content-type', 'application/json']), ['content-type', 'application/json'])
   t.end()
 })
+
+t.test('a receipt that came from behind goes no further; that a simulator made the reply is still told', (t) => {
+  const raw = ['X-Warmfork-Cache-Hit-Verified', 'true', 'x-kept', '1', 'x-warmfork-receipt', 'r', 'x-warmfork-simulator', 'true']
+  t.same(headersForClient(raw), ['x-kept', '1', 'x-warmfork-simulator', 'true'])
+  t.end()
+})
