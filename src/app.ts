@@ -10,7 +10,7 @@ import { readTlsCa } from './config/tls-ca.ts'
 import { upstreamOrigin } from './config/upstream-url.ts'
 import { createChat } from './compose-chat.ts'
 import { Ledger } from './receipt/ledger.ts'
-import { createUpstream } from './relay/upstream.ts'
+import { createConnect, createUpstream } from './relay/upstream.ts'
 import { createTrafficServer } from './server.ts'
 import { knownAgents } from './summary/agents.ts'
 
@@ -50,7 +50,8 @@ export async function startApp(config: Config, log: Logger): Promise<App> {
   const agents = knownAgents(config.agents.directory)
   const ca = config.upstream.tls_ca === null ? [] : readTlsCa(config.upstream.tls_ca)
   const engine = await startEngine(config)
-  const upstream = createUpstream({ origin: engine.origin, connectTimeoutMs: config.upstream.connect_timeout_ms, ca })
+  const address = { origin: engine.origin, connectTimeoutMs: config.upstream.connect_timeout_ms, ca }
+  const upstream = createUpstream(address)
   const replyHeaders = config.simulator ? ['x-warmfork-simulator', 'true'] : []
 
   const registry = new Registry()
@@ -60,7 +61,7 @@ export async function startApp(config: Config, log: Logger): Promise<App> {
   const closing = new AbortController()
   const chat = createChat(config, { agents, upstream, ledger, registry, log, replyHeaders, closing: closing.signal })
 
-  const traffic = createTrafficServer({ config, upstream, chat, log, replyHeaders })
+  const traffic = createTrafficServer({ config, upstream, connect: createConnect(address), chat, log, replyHeaders })
   const admin = createAdminServer({ upstream, metrics, recentReceipts: () => ledger.recent() })
 
   // The admin pages answer as long as replies drain, and close last.

@@ -12,6 +12,8 @@ import { faultFields } from './relay/fault.ts'
 import { createRelay } from './relay/relay.ts'
 import { errorReplyBytes } from './relay/respond.ts'
 import { chatPath, createRoutes } from './relay/routes.ts'
+import { asksForWebsocket, tunnel, type Tunnel } from './relay/websocket.ts'
+import type { Connect } from './relay/upstream.ts'
 import type { ChatHandler, ClientRequest, Relay, ReplyEnd, Upstream } from './relay/types.ts'
 
 /** Above the idle time of usual client pools, so that the client closes first and no request meets a closing socket. */
@@ -26,6 +28,8 @@ export interface TrafficOptions {
     readonly routes: { readonly allow: readonly string[] }
   }
   readonly upstream: Upstream
+  /** How websockets reach the engine; without it none are made. */
+  readonly connect?: Connect
   /** Gets every POST to the chat endpoint; all else is relayed. */
   readonly chat: ChatHandler
   readonly log: Logger
@@ -60,6 +64,8 @@ export function createTrafficServer(options: TrafficOptions): TrafficServer {
     serverFactory(handler) {
       server = createHttpServer(config.limits.header_bytes, handler)
       connections = trackConnections(server)
+      // Older versions of Node cannot leave other upgrades to the HTTP server: there no websocket is made.
+      if (options.connect && 'shouldUpgradeCallback' in server) server.on('upgrade', (request, socket: Socket, head) => openTunnel(options.connect!, request, socket, head))
       return server
     },
     // The router would refuse or rewrite targets (%zz, //, *); it sees none of them.
@@ -98,6 +104,15 @@ export function createTrafficServer(options: TrafficOptions): TrafficServer {
     else await relay.pass(whole)
   }
 
+  const tunnels = new Set<Tunnel>()
+
+  function openTunnel(connect: Connect, request: IncomingMessage, socket: Socket, head: Buffer): void {
+    connections.leave(socket)
+    if (mayPass(request.url!) === undefined) return void socket.end(errorReplyBytes('route_not_allowed', replyHeaders))
+    const opened: Tunnel = tunnel(connect, request, socket, head, replyHeaders, () => tunnels.delete(opened))
+    tunnels.add(opened)
+  }
+
   return {
     app,
     async listen() {
@@ -107,7 +122,10 @@ export function createTrafficServer(options: TrafficOptions): TrafficServer {
     async close(graceMs) {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       connections.drain()
-      const timer = setTimeout(() => server.closeAllConnections(), graceMs)
+      const timer = setTimeout(() => {
+        server.closeAllConnections()
+        for (const tunnel of tunnels) tunnel.destroy()
+      }, graceMs)
       await closed
       clearTimeout(timer)
       await app.close()
@@ -125,6 +143,8 @@ function createHttpServer(headerBytes: number, handler: (request: IncomingMessag
       noDelay: true,
       // Node would answer an empty 400, which agents may take for an overflow; the host is made anew anyway.
       requireHostHeader: false,
+      // Any other upgrade, as Java's client asks for one to HTTP/2, is not made, and its request passes without.
+      shouldUpgradeCallback: asksForWebsocket,
     },
     handler,
   )

@@ -9,6 +9,8 @@ export interface Connections {
   enter(response: ServerResponse, over: () => void): void
   /** The replies of a connection that are not finished. */
   unfinished(socket: Socket): readonly ServerResponse[]
+  /** A connection that carries another protocol from now on is no longer looked after here. */
+  leave(socket: Socket): void
   /** From now on a connection is closed as soon as it carries nothing; the client is told where that is possible. */
   drain(): void
 }
@@ -42,6 +44,7 @@ export function trackConnections(server: Server): Connections {
         if (draining) closeIdle()
       })
     },
+    leave: (socket) => void replies.delete(socket),
     unfinished: (socket) => [...(replies.get(socket) ?? [])],
     drain() {
       draining = true

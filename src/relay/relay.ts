@@ -106,23 +106,31 @@ export function createRelay(upstream: Upstream, options: RelayOptions = {}): Rel
 function guarded(observer: ReplyObserver | undefined, onFault: RelayOptions['onObserverFault']): ReplyObserver {
   if (observer === undefined) return { head() {}, data() {}, end() {} }
   let faulty = false
-  const attempt = (call: () => void) => {
-    try {
-      call()
-    } catch (error) {
-      if (!faulty) onFault?.(error)
-      faulty = true
-    }
+  const fail = (error: unknown) => {
+    if (!faulty) onFault?.(error)
+    faulty = true
   }
   return {
     head(status, rawHeaders) {
-      if (!faulty) attempt(() => observer.head(status, rawHeaders))
+      try {
+        if (!faulty) observer.head(status, rawHeaders)
+      } catch (error) {
+        fail(error)
+      }
     },
     data(chunk) {
-      if (!faulty) attempt(() => observer.data(chunk))
+      try {
+        if (!faulty) observer.data(chunk)
+      } catch (error) {
+        fail(error)
+      }
     },
     end(how) {
-      attempt(() => observer.end(how))
+      try {
+        observer.end(how)
+      } catch (error) {
+        fail(error)
+      }
     },
   }
 }

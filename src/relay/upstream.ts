@@ -61,22 +61,47 @@ class LineClient extends Client {
   }
 }
 
-/**
- * The engine behind one address.
- * @param options.origin scheme, host and port
- * @param options.connectTimeoutMs limit for name lookup, TCP and TLS together, in ms
- * @param options.ca certificates that count beside the public authorities'
- */
-export function createUpstream(options: { origin: string; connectTimeoutMs: number; ca?: readonly string[] }): Upstream {
-  const { ca = [] } = options
-  const connector = buildConnector({
-    timeout: options.connectTimeoutMs,
+export interface UpstreamOptions {
+  /** Scheme, host and port. */
+  readonly origin: string
+  /** Limit for name lookup, TCP and TLS together, in ms. */
+  readonly connectTimeoutMs: number
+  /** Certificates that count beside the public authorities'. */
+  readonly ca?: readonly string[]
+}
+
+/** Opens connections to the engine that are no part of its pool: for other protocols than HTTP. */
+export interface Connect {
+  /** What a Host header says. */
+  readonly host: string
+  open(): Promise<Socket>
+}
+
+export function createConnect(options: UpstreamOptions): Connect {
+  const connector = createConnector(options)
+  const { protocol, hostname, host, port } = new URL(options.origin)
+  return {
+    host,
+    open: () => new Promise((resolve, reject) => {
+      connector({ protocol, hostname, host, port }, (error, socket) => (error ? reject(error) : resolve(socket!)))
+    }),
+  }
+}
+
+function createConnector({ connectTimeoutMs, ca = [] }: UpstreamOptions): buildConnector.connector {
+  return buildConnector({
+    timeout: connectTimeoutMs,
     allowH2: false,
     // A name with several addresses is tried at all of them.
     autoSelectFamily: true,
     // Given any, Node forgets its own.
     ...(ca.length > 0 && { ca: [...rootCertificates, ...ca] }),
   })
+}
+
+/** The engine behind one address. */
+export function createUpstream(options: UpstreamOptions): Upstream {
+  const connector = createConnector(options)
   const pool = new Pool(options.origin, {
     connections: null,
     connect: connector,

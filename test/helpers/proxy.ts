@@ -2,7 +2,7 @@
 
 import { pino } from 'pino'
 import type { ChatHandler, Upstream } from '../../src/relay/types.ts'
-import { createUpstream } from '../../src/relay/upstream.ts'
+import { createConnect, createUpstream } from '../../src/relay/upstream.ts'
 import { createTrafficServer, type TrafficServer } from '../../src/server.ts'
 
 export interface ProxyOptions {
@@ -30,7 +30,8 @@ interface Teardown {
 /** Starts warmfork before an engine; without a chat handler, chats are relayed. The test's teardown stops it. */
 export async function startProxy(t: Teardown, origin: string, options: ProxyOptions = {}): Promise<Proxy> {
   const logged: string[] = []
-  const upstream = createUpstream({ origin, connectTimeoutMs: options.connectTimeoutMs ?? 2_000, ca: options.ca ?? [] })
+  const address = { origin, connectTimeoutMs: options.connectTimeoutMs ?? 2_000, ca: options.ca ?? [] }
+  const upstream = createUpstream(address)
   const server = createTrafficServer({
     config: {
       server: { host: '127.0.0.1', port: 0 },
@@ -38,6 +39,7 @@ export async function startProxy(t: Teardown, origin: string, options: ProxyOpti
       routes: { allow: options.allow ?? [] },
     },
     upstream,
+    connect: createConnect(address),
     chat: options.chat ?? (async (request, relay) => void (await relay.pass(request))),
     log: pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) }),
     ...(options.replyHeaders && { replyHeaders: options.replyHeaders }),
