@@ -31,7 +31,7 @@ export class Tenants {
    */
   of(rawHeaders: readonly string[], target = ''): string {
     const credentials = this.credentials(rawHeaders)
-    const parts = ['tenant', queryOf(target)]
+    const parts = ['tenant', credentialsInQuery(target)]
     // By name, repeats in the order sent: Node's joined headers would drop all but the first of some.
     for (const name of this.#headers) {
       const values: string[] = []
@@ -53,7 +53,10 @@ export class Tenants {
   }
 }
 
-function queryOf(target: string): string {
+/** Query parameters by which gateways take a credential: Google's, Azure's and others' names, RFC 6750's. */
+const credentialParameter = /^(?:key|api[-_]?key|apikey|access_token|token|subscription-key|code)=/i
+
+function credentialsInQuery(target: string): string {
   const at = target.indexOf('?')
-  return at < 0 ? '' : target.slice(at + 1)
+  return at < 0 ? '' : target.slice(at + 1).split('&').filter((parameter) => credentialParameter.test(parameter)).join('&')
 }

@@ -45,8 +45,10 @@ t.test('our own questions carry the credentials as they were sent, and nothing e
   t.strictSame(tenants.credentials(['x-other', 'authorization']), [])
 })
 
-t.test('requests with different queries are different tenants: some gateways take a credential there', async (t) => {
+t.test('a credential in the query tells tenants apart, other parameters do not', async (t) => {
   const tenants = new Tenants([])
   t.equal(tenants.of(['api-key', 'k'], '/v1/chat/completions'), tenants.of(['api-key', 'k'], '/v1/%63hat/completions'))
+  t.equal(tenants.of([], '/v1/chat/completions?tag=1&api-version=2'), tenants.of([], '/v1/chat/completions'))
+  t.not(tenants.of([], '/v1/chat/completions?tag=1&key=a'), tenants.of([], '/v1/chat/completions?tag=1&key=b'))
   t.not(tenants.of([], '/v1/chat/completions?key=a'), tenants.of([], '/v1/chat/completions?key=b'))
 })
