@@ -10,6 +10,7 @@ import { readTlsCa } from './config/tls-ca.ts'
 import { upstreamOrigin } from './config/upstream-url.ts'
 import { createChat } from './compose-chat.ts'
 import { Ledger } from './receipt/ledger.ts'
+import { createTrafficMetrics } from './relay/traffic-metrics.ts'
 import { createConnect, createUpstream } from './relay/upstream.ts'
 import { createTrafficServer } from './server.ts'
 import { knownAgents } from './summary/agents.ts'
@@ -61,7 +62,7 @@ export async function startApp(config: Config, log: Logger): Promise<App> {
   const closing = new AbortController()
   const chat = createChat(config, { agents, upstream, ledger, registry, log, replyHeaders, closing: closing.signal })
 
-  const traffic = createTrafficServer({ config, upstream, connect: createConnect(address), chat, log, replyHeaders })
+  const traffic = createTrafficServer({ config, upstream, connect: createConnect(address), metrics: createTrafficMetrics(registry, () => upstream.connections()), chat, log, replyHeaders })
   const admin = createAdminServer({ upstream, metrics, recentReceipts: () => ledger.recent() })
 
   // The admin pages answer as long as replies drain, and close last.

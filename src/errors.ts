@@ -44,6 +44,11 @@ export const errorDefinitions = {
     type: 'upstream_error',
     message: 'The engine behind warmfork closed the connection before it answered. Check its log, then send the request again.',
   },
+  out_of_descriptors: {
+    status: 503,
+    type: 'server_error',
+    message: 'warmfork may open no more connections right now. Send the request again; raise its limit of open files (ulimit -n) if this comes often.',
+  },
   upstream_timeout: {
     status: 504,
     type: 'upstream_error',

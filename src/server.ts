@@ -13,6 +13,7 @@ import { createRelay } from './relay/relay.ts'
 import { errorReplyBytes } from './relay/respond.ts'
 import { chatPath, createRoutes } from './relay/routes.ts'
 import { asksForWebsocket, tunnel, type Tunnel } from './relay/websocket.ts'
+import type { TrafficMetrics } from './relay/traffic-metrics.ts'
 import type { Connect } from './relay/upstream.ts'
 import type { ChatHandler, ClientRequest, Relay, ReplyEnd, Upstream } from './relay/types.ts'
 
@@ -33,6 +34,7 @@ export interface TrafficOptions {
   /** Gets every POST to the chat endpoint; all else is relayed. */
   readonly chat: ChatHandler
   readonly log: Logger
+  readonly metrics?: TrafficMetrics
   /** Headers on every reply, errors of ours included. Name, value, … */
   readonly replyHeaders?: readonly string[]
 }
@@ -86,11 +88,12 @@ export function createTrafficServer(options: TrafficOptions): TrafficServer {
   async function handle(request: IncomingMessage, response: ServerResponse, target: string): Promise<void> {
     const receivedAt = performance.now()
     const gone = new AbortController()
+    const path = mayPass(target)
     connections.enter(response, () => {
       if (!response.writableFinished) gone.abort()
+      options.metrics?.request(path, response.headersSent ? response.statusCode : 0)
     })
 
-    const path = mayPass(target)
     if (path === undefined) return refuse(request, response, 'route_not_allowed', replyHeaders)
     const reading = await readBody(request, config.limits.body_bytes)
     if (reading.kind === 'gone') return

@@ -1,11 +1,12 @@
 // A client's request to the engine and the reply back, as they came and when they come: the hot path out.
 // Never parses a byte, and never lets half a reply look whole.
 
+import type { ErrorCode } from '../errors.ts'
 import { cut } from './cut.ts'
 import { headersForClient, headersForEngine, headerValue } from './headers.ts'
 import { sendError } from './respond.ts'
 import type { ExchangeHandler, Relay, ReplyEnd, ReplyObserver, Upstream } from './types.ts'
-import { connectTimedOut } from './upstream.ts'
+import { connectTimedOut, outOfDescriptors } from './upstream.ts'
 
 export interface RelayOptions {
   /** Headers on every reply, errors of ours included. Name, value, … */
@@ -80,7 +81,7 @@ export function createRelay(upstream: Upstream, options: RelayOptions = {}): Rel
             } else if (fault !== 'unreachable') {
               sendError(response, 'upstream_reset', addedHeaders)
             } else {
-              sendError(response, connectTimedOut(error) ? 'upstream_timeout' : 'upstream_unreachable', addedHeaders)
+              sendError(response, unreachable(error), addedHeaders)
             }
             settle(fault === 'unreachable' ? 'unreachable' : 'upstream_died')
           },
@@ -100,6 +101,11 @@ export function createRelay(upstream: Upstream, options: RelayOptions = {}): Rel
       })
     },
   }
+}
+
+function unreachable(error: Error): ErrorCode {
+  if (outOfDescriptors(error)) return 'out_of_descriptors'
+  return connectTimedOut(error) ? 'upstream_timeout' : 'upstream_unreachable'
 }
 
 /** An observer that cannot hurt: after a throw it only hears the end, so that it can release what it holds. */

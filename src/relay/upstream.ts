@@ -99,8 +99,8 @@ function createConnector({ connectTimeoutMs, ca = [] }: UpstreamOptions): buildC
   })
 }
 
-/** The engine behind one address. */
-export function createUpstream(options: UpstreamOptions): Upstream {
+/** The engine behind one address, and how many connections to it are open. */
+export function createUpstream(options: UpstreamOptions): Upstream & { connections(): number } {
   const connector = createConnector(options)
   const pool = new Pool(options.origin, {
     connections: null,
@@ -119,6 +119,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
 
   return {
     origin: options.origin,
+    connections: () => pool.stats.connected,
     exchange(outgoing, handler, { retryReused }) {
       const exchange = new RunningExchange(outgoing, handler, retryReused ? fresh : undefined)
       // Not in this tick: whoever calls must have the exchange in hand before its first callback.
@@ -139,6 +140,15 @@ export function createUpstream(options: UpstreamOptions): Upstream {
 export function connectTimedOut(error: Error): boolean {
   const code = 'code' in error ? error.code : undefined
   return code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT'
+}
+
+/**
+ * Whether a connection failed because this process may open no more files.
+ * @param error of a fault 'unreachable'
+ */
+export function outOfDescriptors(error: Error): boolean {
+  const code = 'code' in error ? error.code : undefined
+  return code === 'EMFILE' || code === 'ENFILE'
 }
 
 class RunningExchange implements Exchange, Dispatcher.DispatchHandler {
