@@ -38,7 +38,7 @@ for (const name of process.argv.slice(2)) {
     headers: exchange.rawHeaders.flatMap((header, i, all) => (i % 2 === 0 && idHeaders.test(header) ? [header, rewrite(all[i + 1]!, markers)] : [])),
     body: rewriteBody(exchange.body, captured, markers),
   }))
-  const fixture = { agent: recipe.agent, version: recipe.version, exchanges, expected: [] }
+  const fixture = { agent: recipe.agent ?? 'generic', version: recipe.version, exchanges, expected: [] }
   const opened: (() => Promise<void>)[] = []
   const replayed = await replay({ teardown: (close) => opened.push(close) }, fixture)
   for (const close of opened) await close()

@@ -100,10 +100,12 @@ function lostLines(exchange: Exchange, fork: Buffer | null): string[] {
   const own = messagesOf(exchange)!.map(({ content }) => textOf(content)).join('\n')
   const directive = textOf(sent.at(-1).content)
   const kept = sent.slice(0, -1).map(sayings).join('\n')
-  const words = new Set(wordsOf(kept))
+  // What stands between matches is quoted in pieces of a line.
+  const quoted = directive.split('\n').filter((line) => line.startsWith('>')).join('\n')
+  const words = new Set(wordsOf(`${kept}\n${quoted}`))
   return own.split('\n').map((line) => line.trim()).filter((line) => line !== '' && !directive.includes(line) && !kept.includes(line))
     .filter((line) => !isSplit(line, directive, kept))
-    .filter((line) => !wordsOf(line).every((word) => words.has(word) || labels.has(word) || (isCut(line) && /^\d+$/.test(word))))
+    .filter((line) => !wordsOf(line.replace(/\\+[nrt]/g, ' ')).every((word) => words.has(word) || labels.has(word) || (isCut(line) && /^\d+$/.test(word))))
 }
 
 /** Whether a line begins as the agent's own words and ends as the conversation's. */
@@ -122,7 +124,7 @@ function sayings({ content, tool_calls = [], reasoning, reasoning_content }: any
   return [textOf(content), reasoning, reasoning_content, ...calls].filter(Boolean).join('\n')
 }
 
-const labels = new Set(['user', 'human', 'assistant', 'tool', 'tools', 'call', 'calls', 'result', 'results', 'reasoning', 'truncated', 'more', 'characters', 'function', 'name', 'role', 'content', 'type', 'message', 'path', 'json', 'model', 'args', 'tool_call', 'function_result', 'function_call', 'call_id', 'null'])
+const labels = new Set(['user', 'human', 'assistant', 'tool', 'tools', 'call', 'calls', 'result', 'results', 'reasoning', 'truncated', 'more', 'characters', 'function', 'name', 'role', 'content', 'type', 'message', 'path', 'json', 'model', 'args', 'tool_call', 'function_result', 'function_call', 'call_id', 'null', 'response', 'from'])
 
 function wordsOf(text: string): string[] {
   return (text.toLowerCase().match(/[\p{L}\p{N}]{4,}/gu) ?? [])

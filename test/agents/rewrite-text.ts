@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto'
 const kept = new Set(('user human assistant ai bot model tool tools result results response output call calls function name id message messages role ' +
   'content type args arguments input text thinking reasoning truncated more characters chars omitted lines tokens system event action observation ' +
   'xml json read').split(' '))
-const telling = /^(summar\p{L}*|compact\p{L}*|condens\p{L}*|checkpoint|titles?|conversations?|previous|prior|snapshot)$/iu
+const telling = /^(summar\p{L}*|compact\p{L}*|condens\p{L}*|dialog(?:ue)?s?|transcript|history|checkpoint|titles?|conversations?|previous|prior|snapshot)$/iu
 
 const consonants = 'bdfgklmnprstvz'
 const vowels = 'aeiou'

@@ -1,7 +1,7 @@
 // One session of a real agent through warmfork, with the default configuration, before the simulator.
 
 import { spawn } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pino } from 'pino'
 import { startApp } from '../../src/app.ts'
@@ -46,6 +46,7 @@ export async function runSession(recipe: Recipe): Promise<Session> {
     await relay.close()
     await app.close(0)
     await engine.close()
+    rmSync(dirname(home), { recursive: true, force: true })
   }
 }
 

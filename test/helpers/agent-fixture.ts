@@ -19,8 +19,8 @@ export interface Expected {
 }
 
 export interface Fixture {
-  /** What recognition calls it. */
-  readonly agent: string | null
+  /** What recognition calls it: `generic` where no data file describes it. */
+  readonly agent: string
   readonly version: string
   readonly exchanges: readonly FixtureExchange[]
   /** One per summary, in their order. */
