@@ -49,11 +49,6 @@ export function growth(recorded: Buffer, body: Buffer): Growth | null {
   }
 }
 
-/** Whether a request grows a recorded line. */
-export function extendsLine(recorded: Buffer, body: Buffer): boolean {
-  return growth(recorded, body) !== null
-}
-
 /** Number of bytes that two buffers share from two positions on. */
 export function sharedBytes(a: Buffer, from: number, b: Buffer, at: number): number {
   const limit = Math.min(a.length - from, b.length - at)

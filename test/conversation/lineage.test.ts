@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { extendsLine, opening, sharedBytes } from '../../src/conversation/content.ts'
+import { growth, opening, sharedBytes } from '../../src/conversation/content.ts'
 import { lineOf } from '../../src/conversation/lineage.ts'
 import { answer, assistant, bytes, calls, chatRequest, system, user } from '../helpers/chat-requests.ts'
 import { evidenceOf } from '../helpers/evidence.ts'
 import { holds } from '../helpers/property.ts'
+
+const extendsLine = (recorded: Buffer, body: Buffer): boolean => growth(recorded, body) !== null
 
 const talk = [system, user('one'), calls('a'), answer('a'), assistant('two')]
 
