@@ -33,7 +33,7 @@ async function said(running: Warmfork, replies: readonly ChatReply[]): Promise<s
   return [JSON.stringify(running.logged), await page('/metrics'), await page('/receipts'), ...ours].join('\n')
 }
 
-t.test('a canary in every place that a client can put one shows nowhere, whatever happens', async (t) => {
+t.test('[case 27] a canary in every place that a client can put one shows nowhere, whatever happens', async (t) => {
   await fc.assert(fc.asyncProperty(fc.stringMatching(/^q[a-z]{10}z$/), fc.boolean(), async (canary, stream) => {
     const { main, summary, headers, target } = withCanary(canary)
     const options = stream ? streamed : {}
