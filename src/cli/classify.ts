@@ -17,7 +17,7 @@ export function classify(path: string, agents: readonly Agent[], generic: boolea
   }
   const { headers, body } = recorded(file)
   const request = readChatRequest(body)
-  if (!request) return { fault: `The file ${JSON.stringify(path)} holds no chat request: give its JSON body, or an object with headers and body.` }
+  if (!request) return { fault: `The file ${JSON.stringify(path)} holds no chat request: give its JSON body, or {"headers": {…}, "body": {…}}.` }
   return { text: explain(headers, body, request, agents, generic) }
 }
 

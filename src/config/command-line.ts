@@ -40,7 +40,7 @@ export function readCommandLine(args: readonly string[]): CommandLine {
       // What follows an unknown flag is its value, and may be a secret.
       if (token.kind === 'positional' && !unknownBefore) {
         if (isWanted(words, token.value)) words.push(token.value)
-        else faults.push(strayArgument(token.value))
+        else faults.push(strayArgument(token.value, words.length === 0))
       }
       unknownBefore = false
     }
@@ -68,6 +68,8 @@ function valueFault(token: { value?: string; inlineValue?: boolean }, { flag, pl
   return missing ? `--${flag} on the command line has no value: give one, as in --${flag} <${placeholder}>.` : null
 }
 
-function strayArgument(argument: string): string {
+function strayArgument(argument: string, first: boolean): string {
+  const meant = first ? nearest(argument, subcommands.map(({ name }) => name)) : null
+  if (meant !== null) return `${showName(argument)} is not a command of warmfork: did you mean warmfork ${meant}?`
   return `${showName(argument)} on the command line belongs to no flag: put the flag before it, as in --upstream <url>.`
 }

@@ -23,7 +23,7 @@ export const reasons = {
   media_unsupported: 'The conversation holds images, audio or other media; their ids prove nothing about their content.',
   unforkable_options: 'An option of either request cannot be kept true in a fork (several choices, a forced tool, prompt log-probabilities, …).',
   unreadable_body: 'The body of the summary request, or of the recorded one, cannot be read as the engine reads it.',
-  fork_rejected: "The engine refused the fork before generating; the agent's own request was sent instead.",
+  fork_rejected: "The engine refused the fork before generating; the agent's own request, where there is one, was sent instead.",
   fork_failed_before: 'An earlier fork from the same recorded request generated no valid summary, or was not prefilled as proven.',
   model_switched_off: 'The engine refused three forks in a row for this model; forking waits for a new calibration.',
   reuse_not_observed: 'The last forks were reported as not cached; forking pauses for fork.backoff_s.',
