@@ -3,6 +3,7 @@
 
 import { readText, type ChatRequest } from '../wire/chat-request.ts'
 import { sharedLength } from './text-search.ts'
+import { forms } from './transcript-pieces.ts'
 
 /** Messages within which the summary must come: the question that it answers, itself. */
 const maxLead = 2
@@ -42,11 +43,17 @@ function endOfMost(text: string, content: string): number | null {
   let at = 0
   for (let line = 0; line < maxLinesBefore && at <= longestNote; line++) {
     const found = text.indexOf(content.slice(at, at + sample))
-    const shared = found < 0 ? 0 : sharedLength(text, found, content, at)
+    const shared = found < 0 ? 0 : sharedInSomeForm(text, found, content, at)
     if (shared >= shortest && content.length - shared <= longestNote) return found + shared
     const next = content.indexOf('\n', at)
     if (next < 0) return null
     at = next + 1 + /^\s*/.exec(content.slice(next + 1, next + 65))![0].length
   }
   return null
+}
+
+/** How far a text goes on from a position, in whichever form: what looks like a note behind it may be its own end, escaped. */
+function sharedInSomeForm(text: string, found: number, content: string, at: number): number {
+  const rest = content.slice(at)
+  return Math.max(...forms.map((form) => sharedLength(text, found, form(rest, content))))
 }
