@@ -88,7 +88,6 @@ export function createChatHandler(options: ChatOptions): ChatHandler {
     await relay.pass(request, place ? { observer: records.observe(request, place) } : undefined)
   }
 
-
   /** Whether a recorded conversation makes a summary of a request that no data file knows. */
   async function isSummary(request: ClientRequest, read: ChatRequest): Promise<boolean> {
     if (mode === 'off') return false
