@@ -26,9 +26,9 @@ import type { Agent } from './summary/agents.ts'
 import { isSummaryOf } from './summary/generic.ts'
 import type { Recogniser, RequestKind } from './summary/recognise.ts'
 import { judge } from './summary/verdict.ts'
-import { emptyReply } from './wire/chat-reply.ts'
 import { readChatRequest, stringMember, type ChatRequest } from './wire/chat-request.ts'
 import { memberNamed, membersOf } from './wire/json-slices.ts'
+import { emptyReply } from './wire/reply.ts'
 import { commonPrefix } from './wire/token-ids.ts'
 
 export interface ChatOptions {

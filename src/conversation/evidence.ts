@@ -1,6 +1,6 @@
 // What warmfork remembers: the last main request of a line that ended well (R1), and what was learned of it later.
 
-import type { ReplyState } from '../wire/chat-reply.ts'
+import type { ReplyState } from '../wire/reply.ts'
 import { readChatRequest, type ChatRequest } from '../wire/chat-request.ts'
 
 /** Token ids of the recorded prompt, as one start of the engine rendered them. */

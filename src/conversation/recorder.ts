@@ -3,7 +3,8 @@
 
 import { headerValue, isEventStream } from '../relay/headers.ts'
 import type { ReplyEnd, ReplyObserver } from '../relay/types.ts'
-import { addReply, emptyReply, readTail, type ReplyState } from '../wire/chat-reply.ts'
+import { addReply, readTail } from '../wire/chat-reply.ts'
+import { emptyReply, type ReplyState } from '../wire/reply.ts'
 
 /** The finish, usage and end events of a stream stand in its last bytes. */
 const tailBytes = 64 * 1024

@@ -1,6 +1,7 @@
 // An agent's HTTP side: sends one streamed chat and keeps what a person would want to know of the reply.
 
-import { addEvent, emptyReply, type Usage } from '../wire/chat-reply.ts'
+import { addEvent } from '../wire/chat-reply.ts'
+import { emptyReply, type Usage } from '../wire/reply.ts'
 import { SseSplitter } from '../wire/sse.ts'
 
 export interface ToolCall {

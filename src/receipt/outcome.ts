@@ -2,7 +2,8 @@
 
 import { headerValue, isEventStream } from '../relay/headers.ts'
 import type { ReplyEnd, ReplyObserver } from '../relay/types.ts'
-import { addEvent, addReply, emptyReply, type ReplyState } from '../wire/chat-reply.ts'
+import { addEvent, addReply } from '../wire/chat-reply.ts'
+import { emptyReply, type ReplyState } from '../wire/reply.ts'
 import { SseSplitter } from '../wire/sse.ts'
 import type { Verdict } from '../summary/verdict.ts'
 import type { Decision, Outcome } from './receipt.ts'

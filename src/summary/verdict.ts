@@ -1,6 +1,6 @@
 // Whether a reply is a summary (R9). Judges what was said, never repairs it.
 
-import type { ReplyState } from '../wire/chat-reply.ts'
+import type { ReplyState } from '../wire/reply.ts'
 import { hasToolMarkup } from './tool-markup.ts'
 import { splitThinking } from './thinking.ts'
 

@@ -1,5 +1,6 @@
 // What a chat reply said in the end: finish, usage, errors, and, where asked, its text. Reads any split alike.
 
+import { emptyReply, tokenCount, type ReplyState, type Usage } from './reply.ts'
 import { isDone, SseSplitter, type SseEvent } from './sse.ts'
 
 /** The parts of vLLM's chat replies and chunks that are read; all of it may be missing. */
@@ -28,33 +29,6 @@ interface WireUsage {
   prompt_tokens?: unknown
   completion_tokens?: unknown
   prompt_tokens_details?: { cached_tokens?: unknown } | null
-}
-
-export interface Usage {
-  readonly promptTokens: number | null
-  readonly completionTokens: number | null
-  /** As the engine reports it; null where it does not, or where the number is impossible. */
-  readonly cachedTokens: number | null
-}
-
-/** What is known of a reply so far. */
-export interface ReplyState {
-  /** Of choice 0. */
-  finish: string | null
-  usage: Usage | null
-  /** An error object came in place of a reply, or as an event. */
-  error: boolean
-  /** More than one choice answered. */
-  severalChoices: boolean
-  /** The stream's end mark came. */
-  done: boolean
-  content: string
-  thinking: string
-  toolCalls: boolean
-}
-
-export function emptyReply(): ReplyState {
-  return { finish: null, usage: null, error: false, severalChoices: false, done: false, content: '', thinking: '', toolCalls: false }
 }
 
 /** Adds what one event of a stream says. @returns whether it says something: text beyond white space, thinking, a call, a finish or an error */
@@ -129,10 +103,6 @@ function readUsage(usage: WireUsage): Usage {
     completionTokens: tokenCount(usage.completion_tokens),
     cachedTokens: cached !== null && promptTokens !== null && cached > promptTokens ? null : cached,
   }
-}
-
-function tokenCount(value: unknown): number | null {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null
 }
 
 /**

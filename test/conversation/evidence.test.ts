@@ -1,6 +1,6 @@
 import t from 'tap'
 import { endedWell, evidenceRequest } from '../../src/conversation/evidence.ts'
-import { emptyReply, type ReplyState } from '../../src/wire/chat-reply.ts'
+import { emptyReply, type ReplyState } from '../../src/wire/reply.ts'
 import { evidenceOf } from '../helpers/evidence.ts'
 
 function isEvidence(reply: Partial<ReplyState>, status = 200, cleanEnd = true): boolean {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { outcomeOf, SummaryObserver } from '../../src/receipt/outcome.ts'
-import { emptyReply } from '../../src/wire/chat-reply.ts'
+import { emptyReply } from '../../src/wire/reply.ts'
 
 const event = 'data: {"choices":[{"index":0,"delta":{"content":"漢"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":8}}}\n\n'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { emptyReply, type ReplyState } from '../../src/wire/chat-reply.ts'
+import { emptyReply, type ReplyState } from '../../src/wire/reply.ts'
 import { judge, verdicts } from '../../src/summary/verdict.ts'
 
 function verdict(reply: Partial<ReplyState>, tools: readonly string[] = ['look'], closingTag?: string): string {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { addEvent, addReply, emptyReply, readTail, type ReplyState } from '../../src/wire/chat-reply.ts'
+import { addEvent, addReply, readTail } from '../../src/wire/chat-reply.ts'
+import { emptyReply, type ReplyState } from '../../src/wire/reply.ts'
 import { SseSplitter } from '../../src/wire/sse.ts'
 import { holds } from '../helpers/property.ts'
 
