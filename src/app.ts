@@ -8,7 +8,7 @@ import { createAdminServer } from './admin.ts'
 import type { Config } from './config.ts'
 import { readTlsCa } from './config/tls-ca.ts'
 import { upstreamOrigin } from './config/upstream-url.ts'
-import { createChat } from './compose-chat.ts'
+import { composeHandler } from './compose.ts'
 import { Ledger } from './receipt/ledger.ts'
 import { createTrafficMetrics } from './relay/traffic-metrics.ts'
 import { createConnect, createUpstream } from './relay/upstream.ts'
@@ -60,9 +60,9 @@ export async function startApp(config: Config, log: Logger): Promise<App> {
   const metrics = { contentType: registry.contentType, render: () => registry.metrics() }
   const ledger = new Ledger(log, registry)
   const closing = new AbortController()
-  const chat = createChat(config, { agents, upstream, ledger, registry, log, replyHeaders, closing: closing.signal })
+  const conversation = composeHandler(config, { agents, upstream, ledger, registry, log, replyHeaders, closing: closing.signal })
 
-  const traffic = createTrafficServer({ config, upstream, connect: createConnect(address), metrics: createTrafficMetrics(registry, () => upstream.connections()), chat, log, replyHeaders })
+  const traffic = createTrafficServer({ config, upstream, connect: createConnect(address), metrics: createTrafficMetrics(registry, () => upstream.connections()), conversation, log, replyHeaders })
   const admin = createAdminServer({ upstream, metrics, recentReceipts: () => ledger.recent() })
 
   // The admin pages answer as long as replies drain, and close last.

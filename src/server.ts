@@ -1,21 +1,23 @@
-// The port that agents talk to: connection, route, body, and then the chat handler or the relay.
+// The port that agents talk to: connection, route, body, and then the handler of conversations or the relay.
 // Fastify holds the server; no parser, schema, URL rule or error page of its own touches traffic.
 
 import Fastify, { type FastifyInstance } from 'fastify'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Logger } from 'pino'
+import type { Endpoint } from './endpoint/endpoint.ts'
+import { endpointAt, errorsAt } from './endpoint/endpoints.ts'
 import type { ErrorCode } from './errors.ts'
 import { readBody, refuse } from './relay/body.ts'
 import { type Connections, trackConnections } from './relay/connections.ts'
 import { faultFields } from './relay/fault.ts'
 import { createRelay } from './relay/relay.ts'
 import { errorReplyBytes } from './relay/respond.ts'
-import { chatPath, createRoutes } from './relay/routes.ts'
+import { createRoutes } from './relay/routes.ts'
 import { asksForWebsocket, tunnel, type Tunnel } from './relay/websocket.ts'
 import type { TrafficMetrics } from './relay/traffic-metrics.ts'
 import type { Connect } from './relay/upstream.ts'
-import type { ChatHandler, ClientRequest, Relay, ReplyEnd, Upstream } from './relay/types.ts'
+import type { ClientRequest, ConversationHandler, Relay, ReplyEnd, Upstream } from './relay/types.ts'
 
 /** Above the idle time of usual client pools, so that the client closes first and no request meets a closing socket. */
 const keepAliveTimeoutMs = 75_000
@@ -31,8 +33,8 @@ export interface TrafficOptions {
   readonly upstream: Upstream
   /** How websockets reach the engine; without it none are made. */
   readonly connect?: Connect
-  /** Gets every POST to the chat endpoint; all else is relayed. */
-  readonly chat: ChatHandler
+  /** Gets every POST to an endpoint of conversations; all else is relayed. */
+  readonly conversation: ConversationHandler
   readonly log: Logger
   readonly metrics?: TrafficMetrics
   /** Headers on every reply, errors of ours included. Name, value, … */
@@ -52,7 +54,7 @@ export interface TrafficServer {
 
 /** The traffic server; it owns its client connections, and not the upstream. */
 export function createTrafficServer(options: TrafficOptions): TrafficServer {
-  const { config, chat, log } = options
+  const { config, conversation, log } = options
   const replyHeaders = options.replyHeaders ?? []
   const mayPass = createRoutes(config.routes.allow)
   const relay = createRelay(options.upstream, {
@@ -94,16 +96,17 @@ export function createTrafficServer(options: TrafficOptions): TrafficServer {
       options.metrics?.request(path, response.headersSent ? response.statusCode : 0)
     })
 
-    if (path === undefined) return refuse(request, response, 'route_not_allowed', replyHeaders)
+    if (path === undefined) return refuse(request, response, errorsAt(path), 'route_not_allowed', replyHeaders)
     const reading = await readBody(request, config.limits.body_bytes)
     if (reading.kind === 'gone') return
-    if (reading.kind === 'too_large') return refuse(request, response, 'body_too_large', replyHeaders)
+    if (reading.kind === 'too_large') return refuse(request, response, errorsAt(path), 'body_too_large', replyHeaders)
 
     const { method = 'GET', rawHeaders, headers } = request
     const { body } = reading
     const { signal } = gone
-    const whole: ClientRequest = { method, target, path, rawHeaders, headers, body, response, gone: signal, receivedAt }
-    if (method === 'POST' && path === chatPath) await answerChat(whole, chat, relay, log)
+    const whole: ClientRequest = { method, target, path, rawHeaders, headers, body, response, errors: errorsAt(path), gone: signal, receivedAt }
+    const endpoint = method === 'POST' ? endpointAt(path) : undefined
+    if (endpoint) await answerConversation(whole, endpoint, conversation, relay, log)
     else await relay.pass(whole)
   }
 
@@ -157,17 +160,17 @@ function createHttpServer(headerBytes: number, handler: (request: IncomingMessag
 }
 
 /** Fails open: a fault of the chat handler costs the client nothing as long as nothing was sent. */
-async function answerChat(request: ClientRequest, chat: ChatHandler, relay: Relay, log: Logger): Promise<void> {
+async function answerConversation(request: ClientRequest, endpoint: Endpoint, conversation: ConversationHandler, relay: Relay, log: Logger): Promise<void> {
   let passing: Promise<ReplyEnd> | undefined
   const watched: Relay = { pass: (...args) => (passing = relay.pass(...args)) }
   const { response } = request
   try {
-    await chat(request, watched)
+    await conversation(request, watched, endpoint)
     await passing
     if (response.headersSent || response.destroyed) return
-    log.warn('the chat handler left a request unanswered; it is passed as it came')
+    log.warn('the handler of conversations left a request unanswered; it is passed as it came')
   } catch (error) {
-    log.warn(faultFields(error), 'the chat handler failed; the request is passed as it came if nothing was sent')
+    log.warn(faultFields(error), 'the handler of conversations failed; the request is passed as it came if nothing was sent')
     // Already on its way: a second pass would make the engine generate twice.
     if (passing !== undefined) return void (await passing)
     if (response.headersSent) return void (response.writableEnded || response.destroy())

@@ -6,11 +6,11 @@ import { begin, collect, open, readAll, send, sendBytes } from './helpers/http.t
 import { startProxy } from './helpers/proxy.ts'
 import { chunk, lastChunk, reply, startRawEngine, streamHead } from './helpers/raw-engine.ts'
 
-t.test('only a POST to the chat endpoint goes to the chat handler, with its body whole', async (t) => {
+t.test('only a POST to the chat endpoint goes to the handler of conversations, with its body whole', async (t) => {
   const engine = await startRawEngine(t, ({ socket }) => socket.write(reply('200 OK', [])))
   const seen: ClientRequest[] = []
   const proxy = await startProxy(t, engine.origin, {
-    chat: async (request, relay) => {
+    conversation: async (request, relay) => {
       seen.push(request)
       await relay.pass(request)
     },
@@ -31,7 +31,7 @@ t.test('only a POST to the chat endpoint goes to the chat handler, with its body
   t.equal(engine.requests.length, chats.length + others.length)
 })
 
-t.test('a chat handler that throws before a byte was sent costs the client nothing', async (t) => {
+t.test('a handler that throws before a byte was sent costs the client nothing', async (t) => {
   const engine = await startRawEngine(t, ({ socket }) => socket.write(reply('200 OK', [], 'the answer')))
   const faults = [
     () => JSON.parse('secret prompt'),
@@ -41,7 +41,7 @@ t.test('a chat handler that throws before a byte was sent costs the client nothi
     () => undefined,
   ]
   for (const fault of faults) {
-    const proxy = await startProxy(t, engine.origin, { chat: async () => fault() })
+    const proxy = await startProxy(t, engine.origin, { conversation: async () => fault() })
     const got = await send(proxy.port, { target: '/v1/chat/completions', headers: ['authorization', 'Bearer secret'], body: 'secret prompt' })
     t.equal(got.body.toString(), 'the answer')
     t.equal(engine.requests.pop()!.body.toString(), 'secret prompt')
@@ -51,13 +51,13 @@ t.test('a chat handler that throws before a byte was sent costs the client nothi
   }
 })
 
-t.test('a chat handler that throws while its pass is under way makes no second one', async (t) => {
+t.test('a handler that throws while its pass is under way makes no second one', async (t) => {
   const engine = await startRawEngine(t, async ({ socket }) => {
     await sleep(50)
     socket.write(reply('200 OK', [], 'the answer'))
   })
   const proxy = await startProxy(t, engine.origin, {
-    chat: async (request, relay) => {
+    conversation: async (request, relay) => {
       void relay.pass(request)
       throw new Error('late')
     },
@@ -67,10 +67,10 @@ t.test('a chat handler that throws while its pass is under way makes no second o
   t.equal(engine.requests.length, 1)
 })
 
-t.test('a chat handler that throws in the middle of its own reply leaves it cut, not ended', async (t) => {
+t.test('a handler that throws in the middle of its own reply leaves it cut, not ended', async (t) => {
   const engine = await startRawEngine(t)
   const proxy = await startProxy(t, engine.origin, {
-    chat: async ({ response }) => {
+    conversation: async ({ response }) => {
       response.writeHead(200).write('half')
       await sleep(20)
       throw new Error('late')
@@ -85,7 +85,7 @@ t.test('an observer that throws is dropped, hears the end, and is logged once', 
   const engine = await startRawEngine(t, ({ socket }) => socket.write(streamHead + chunk('a').toString() + chunk('b').toString() + lastChunk))
   const calls: string[] = []
   const proxy = await startProxy(t, engine.origin, {
-    chat: async (request, relay) => {
+    conversation: async (request, relay) => {
       const observer = {
         head: () => void calls.push('head'),
         data: () => {
@@ -188,7 +188,7 @@ t.test('closing does not cut a reply whose end waits for a slow client', async (
   const engine = await startRawEngine(t)
   const proxy = await startProxy(t, engine.origin, {
     // The whole reply is handed over at once: for Node it is over, although the client has none of it.
-    chat: async ({ response }) => void response.writeHead(200, ['content-length', String(body.length)]).end(body),
+    conversation: async ({ response }) => void response.writeHead(200, ['content-length', String(body.length)]).end(body),
   })
   const { response } = await begin(proxy.port, { target: '/v1/chat/completions', body: '{}' })
   response.pause()

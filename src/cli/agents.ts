@@ -2,12 +2,19 @@
 
 import { builtInAgents, type Agent } from '../summary/agents.ts'
 
+function markers({ endpoint, header, system, last }: Agent['traits']): string[] {
+  return [
+    endpoint && `endpoint ${endpoint}`, header && `header ${header.name} "${header.contains}"`,
+    system && `system "${system}"`, last && `last "${last}"`,
+  ].filter((text) => text !== undefined)
+}
+
 export function printAgents(agents: readonly Agent[], generic: boolean): string {
   const rows = [
     ['agent', 'checked with', 'shape', 'tools', 'markers', 'file'],
     ...agents.map(({ agent, versions, shape, traits, file }) => [
       agent, versions.join(', '), shape, traits.tools,
-      [traits.system === undefined ? '' : `system "${traits.system}"`, traits.last === undefined ? '' : `last "${traits.last}"`].filter((text) => text !== '').join(', '),
+      markers(traits).join(', '),
       file.startsWith(builtInAgents) ? 'built in' : file,
     ]),
   ]

@@ -4,7 +4,9 @@ import { readFileSync } from 'node:fs'
 import type { Agent } from '../summary/agents.ts'
 import { isPossible, mayBeGeneric } from '../summary/generic.ts'
 import { Recogniser, saidBy, traitsOf } from '../summary/recognise.ts'
-import { readChatRequest, type ChatRequest } from '../wire/chat-request.ts'
+import type { ReadRequest } from '../endpoint/endpoint.ts'
+import { endpointAt, endpoints } from '../endpoint/endpoints.ts'
+import type { ChatRequest } from '../wire/chat-request.ts'
 import { bytesOf, memberNamed, membersOf, skipSpace, stringAt } from '../wire/json-slices.ts'
 
 /** @returns what is printed, or one sentence on why nothing can be said */
@@ -15,45 +17,57 @@ export function classify(path: string, agents: readonly Agent[], generic: boolea
   } catch {
     return { fault: `The file ${JSON.stringify(path)} cannot be read: give the path of a recorded request.` }
   }
-  const { headers, body } = recorded(file)
-  const request = readChatRequest(body)
-  if (!request) return { fault: `The file ${JSON.stringify(path)} holds no chat request: give its JSON body, or {"headers": {…}, "body": {…}}.` }
+  const { path: sentTo, headers, body } = recorded(file)
+  const request = readAt(sentTo, body)
+  if (!request) return { fault: `The file ${JSON.stringify(path)} holds no request of ${endpoints.map((endpoint) => endpoint.path).join(', ')}: give its JSON body, or {"path": "…", "headers": {…}, "body": {…}}.` }
   return { text: explain(headers, body, request, agents, generic) }
 }
 
-/** A body alone, or an object of `headers` and `body`, the body as an object or as text. */
-function recorded(file: Buffer): { headers: Record<string, string>, body: Buffer } {
+/** By the endpoint that a file names, or else by the first that can read it. */
+function readAt(path: string | null, body: Buffer): ReadRequest | null {
+  if (path !== null) return endpointAt(path.split('?')[0]!)?.read(body) ?? null
+  for (const endpoint of endpoints) {
+    const request = endpoint.read(body)
+    if (request) return request
+  }
+  return null
+}
+
+/** A body alone, or an object of `path`, `headers` and `body`, the body as an object or as text. */
+function recorded(file: Buffer): { path: string | null, headers: Record<string, string>, body: Buffer } {
   const members = membersOf(file, skipSpace(file, 0)) ?? []
   const body = memberNamed(members, 'body')
-  if (!body || memberNamed(members, 'messages')) return { headers: {}, body: file }
+  if (!body || endpoints.some(({ itemsKey }) => memberNamed(members, itemsKey))) return { path: null, headers: {}, body: file }
+  const path = memberNamed(members, 'path')
   const headersAt = memberNamed(members, 'headers')
   const headers = headersAt ? membersOf(file, headersAt.value.start) ?? [] : []
   const text = stringAt(file, body.value)
   return {
+    path: path ? stringAt(file, path.value) : null,
     headers: Object.fromEntries(headers.map(({ key, value }) => [key.toLowerCase(), stringAt(file, value) ?? ''])),
     body: text === null ? bytesOf(file, body.value) : Buffer.from(text),
   }
 }
 
-function explain(headers: Record<string, string>, body: Buffer, request: ChatRequest, agents: readonly Agent[], generic: boolean): string {
+function explain(headers: Record<string, string>, body: Buffer, request: ReadRequest, agents: readonly Agent[], generic: boolean): string {
   const recogniser = new Recogniser(agents, { generic })
   const found = recogniser.mayBeSpecial(headers, body) ? recogniser.recognise(headers, request) : { kind: 'main' as const }
   const said = saidBy(headers, request)
   const lines = [`taken for: ${verdict(found)}`, `the client says: ${said === null ? 'nothing' : `x-warmfork-request ${JSON.stringify(said)}`}`]
 
-  const judged = agents.map((agent) => ({ agent, traits: traitsOf(agent, request) }))
-  // A fitting kind of tools alone says nothing.
-  const near = judged.filter(({ traits }) => traits.some(({ name, holds }) => name !== 'tools' && holds))
+  const judged = agents.map((agent) => ({ agent, traits: traitsOf(agent, headers, request) }))
+  // A fitting kind of tools, or the endpoint, says nothing alone.
+  const near = judged.filter(({ traits }) => traits.some(({ name, holds }) => name !== 'tools' && name !== 'endpoint' && holds))
   for (const { agent, traits } of near) {
     lines.push(`${agent.agent} (${agent.file}), ${agent.shape}:`)
-    for (const { name, wanted, holds } of traits) lines.push(`  ${holds ? 'yes' : 'no '}  ${name}: ${name === 'tools' ? `${wanted}; the request's are ${toolsOf(request)}` : `"${wanted}"`}`)
+    for (const { name, wanted, holds } of traits) lines.push(`  ${holds ? 'yes' : 'no '}  ${name}: ${name === 'tools' ? `${wanted}; the request's are ${toolsOf(request.chat)}` : `"${wanted}"`}`)
   }
   lines.push(`other agents: ${judged.length - near.length}, none of whose markers stand in it`)
 
   lines.push(`without an agent file (agents.generic is ${generic}):`)
-  const hasTools = (request.tools?.length ?? 0) > 0
-  lines.push(`  ${hasTools ? 'no ' : 'yes'}  no tools; the request's are ${toolsOf(request)}`)
-  lines.push(`  ${!hasTools && mayBeGeneric(body) && isPossible(request) ? 'yes' : 'no '}  its system text or last message asks to condense the conversation, and for nothing else`)
+  const hasTools = (request.chat.tools?.length ?? 0) > 0
+  lines.push(`  ${hasTools ? 'no ' : 'yes'}  no tools; the request's are ${toolsOf(request.chat)}`)
+  lines.push(`  ${!hasTools && mayBeGeneric(body) && isPossible(request.chat) ? 'yes' : 'no '}  its system text or last message asks to condense the conversation, and for nothing else`)
   lines.push('  ?    it holds a recorded conversation from its beginning: known only while warmfork runs')
   return `${lines.join('\n')}\n`
 }

@@ -1,19 +1,19 @@
 // Which evidence a summary request is about: by content among the tenant's lines; an id only narrows the search.
 
-import { bytesOf } from '../wire/json-slices.ts'
-import { stringOption, type ChatRequest } from '../wire/chat-request.ts'
+import type { ReadRequest } from '../endpoint/endpoint.ts'
+import { stringOption } from '../wire/chat-request.ts'
 import { structuredCoverage, type Coverage, type Covered } from '../summary/coverage.ts'
 import { flattenedCoverage } from '../summary/flattened.ts'
 import type { Reason } from '../receipt/reasons.ts'
 import { conversationInBody, idInBody, type ConversationIdSources } from './conversation-id.ts'
-import { opening } from './content.ts'
+import { opening, openingBytes } from './content.ts'
 import { evidenceRequest, type Evidence } from './evidence.ts'
 import type { Candidates } from './store.ts'
 
 /** Evidence that covers (part of) a summary request. */
 export interface Fit {
   readonly evidence: Evidence
-  readonly request: ChatRequest
+  readonly request: ReadRequest
   readonly coverage: Covered
 }
 
@@ -23,7 +23,7 @@ export type Choice =
   | { readonly reason: Reason }
 
 export interface Search {
-  readonly summary: ChatRequest
+  readonly summary: ReadRequest
   /** Hash of the summary request's id, or null. */
   readonly conversation: string | null
   readonly knownSummariser: boolean
@@ -39,16 +39,25 @@ const maxAligned = 64
 
 /** @param candidates the tenant's lines, most recently used first */
 export function chooseEvidence(candidates: Candidates, search: Search): Choice {
-  const { summary } = search
-  const turn = summary.messages[summary.frontLength]
-  const sought = turn && bytesOf(summary.body, turn.slice)
+  const { endpoint } = search.summary
+  const here = lookAt(candidates.live.filter((evidence) => evidence.endpoint === endpoint), search)
+  if (here.fits.length > 0) return { fits: best(here.fits, search) }
+  const elsewhere = candidates.live.filter((evidence) => evidence.endpoint !== endpoint)
+  if (lookAt(elsewhere, search).fits.length > 0) return { reason: 'endpoint_changed' }
+  if (here.reason !== null) return { reason: here.reason }
+  return { reason: elsewhere.some(sameConversation(search)) ? 'endpoint_changed' : expiredOrNone(candidates, search) }
+}
+
+/** What fits among some lines, and where none does the reason against the one that comes nearest. */
+function lookAt(lines: readonly Evidence[], search: Search): { fits: readonly Fit[], reason: Reason | null } {
+  const sought = openingBytes(search.summary)
   const isSame = sameConversation(search)
   const fits: Fit[] = []
   const against: { reason: Reason, sameId: boolean }[] = []
-  for (const [i, evidence] of candidates.live.entries()) {
+  for (const [i, evidence] of lines.entries()) {
     const sameId = isSame(evidence)
     // A native search spares reading every other conversation of the tenant.
-    const isRelated = sameId || (sought !== undefined && evidence.body.includes(sought))
+    const isRelated = sameId || (sought !== null && evidence.body.includes(sought))
     if (!isRelated && (search.shape === 'structured' || i >= maxAligned)) continue
     const request = evidenceRequest(evidence)
     const coverage = request ? coverageOf(request, search) : { covered: false as const, reason: 'unreadable_body' as const }
@@ -56,12 +65,10 @@ export function chooseEvidence(candidates: Candidates, search: Search): Choice {
     // That another conversation of the tenant does not fit is no reason.
     else if (!coverage.covered && (isRelated || coverage.reason === 'mid_range')) against.push({ reason: coverage.reason, sameId })
   }
-  if (fits.length > 0) return { fits: best(fits, search) }
-  const reason = (against.find(({ sameId }) => sameId) ?? against[0])?.reason
-  return { reason: reason ?? expiredOrNone(candidates, search) }
+  return { fits, reason: (against.find(({ sameId }) => sameId) ?? against[0])?.reason ?? null }
 }
 
-function coverageOf(evidence: ChatRequest, { summary, shape, knownSummariser, foreignTool }: Search): Coverage {
+function coverageOf(evidence: ReadRequest, { summary, shape, knownSummariser, foreignTool }: Search): Coverage {
   const structured = shape === 'flattened' ? null : structuredCoverage(evidence, summary, knownSummariser, foreignTool)
   if (shape === 'structured' || structured?.covered) return structured!
   const flattened = flattenedCoverage(evidence, summary, knownSummariser)
@@ -98,7 +105,7 @@ function best(fits: readonly Fit[], search: Search): readonly [Fit, ...Fit[]] {
   const ofModel = narrowed(inConversation, ({ request }) => stringOption(request, 'model') === model)
   // A side request has the conversation and messages of its own behind: the line that is covered whole is the main one.
   const rank = ({ request, coverage }: Fit): number =>
-    4 * (coverage.headLength - request.frontLength) + (coverage.headLength === request.messages.length ? 2 : 0) + (coverage.sameStart ? 1 : 0)
+    4 * (coverage.headLength - request.chat.frontLength) + (coverage.headLength === request.chat.messages.length ? 2 : 0) + (coverage.sameStart ? 1 : 0)
   const top = Math.max(...ofModel.map(rank))
   return ofModel.filter((fit) => rank(fit) === top) as [Fit, ...Fit[]]
 }
@@ -109,7 +116,7 @@ function narrowed(fits: readonly Fit[], wanted: (fit: Fit) => boolean): readonly
 }
 
 function expiredOrNone(candidates: Candidates, { summary, conversation }: Search): Reason {
-  const name = opening(summary)
+  const name = opening(summary.chat)
   const was = candidates.expired.some((expired) =>
     (conversation !== null && expired.conversation === conversation) || (name !== null && expired.opening === name))
   return was ? 'evidence_expired' : 'no_warm_evidence'

@@ -2,7 +2,8 @@
 
 import { createHash } from 'node:crypto'
 import { bytesOf, skipSpace } from '../wire/json-slices.ts'
-import type { ChatRequest } from '../wire/chat-request.ts'
+import type { Endpoint, ReadRequest } from '../endpoint/endpoint.ts'
+import { textInsides, type ChatRequest } from '../wire/chat-request.ts'
 
 /** Hash of the first message behind the system text: what a conversation is called when it has no id. */
 export function opening(request: ChatRequest): string | null {
@@ -10,30 +11,44 @@ export function opening(request: ChatRequest): string | null {
   return first ? createHash('sha256').update(bytesOf(request.body, first.slice)).digest('base64url') : null
 }
 
-const messagesKey = '"messages"'
+/**
+ * What recorded bodies of a request's conversation hold of that message: the message itself where the endpoint writes it
+ * as chat does, else its longest text, since what stands beside that may change from request to request.
+ */
+export function openingBytes({ body, chat }: ReadRequest): Buffer | null {
+  const first = chat.messages[chat.frontLength]
+  if (!first) return null
+  if (chat.body === body) return bytesOf(body, first.slice)
+  const [longest] = (textInsides(chat.body, first.slice) ?? []).toSorted((a, b) => b.length - a.length)
+  return longest ? Buffer.concat([quote, longest, quote]) : null
+}
+
+const quote = Buffer.from('"')
 const closeBracket = 0x5d
 const comma = 0x2c
 
 /** Where a body differs from the recorded one that it grows. */
 export interface Growth {
-  /** The bytes in front of `messages` are the recorded ones. */
+  /** The bytes in front of the items are the recorded ones. */
   readonly sameFront: boolean
   /** First byte of what is new. */
   readonly start: number
-  /** What follows it is what follows the recorded messages. */
+  /** What follows it is what follows the recorded items. */
   readonly end: number
 }
 
 /**
- * What a request adds to a recorded line: from `messages` on its bytes are the recorded ones, up to where the
+ * What a request adds to a recorded line: from its items' key on its bytes are the recorded ones, up to where the
  * recorded array ends and the new one goes on. One native comparison; a wrong guess costs a line, not a proof.
  * @param recorded body of the line's last request
  * @param body the new request's body
+ * @param itemsKey key of the array that the line grows by
  * @returns null where it does not grow the line
  */
-export function growth(recorded: Buffer, body: Buffer): Growth | null {
-  const from = recorded.indexOf(messagesKey)
-  const at = body.indexOf(messagesKey)
+export function growth(recorded: Buffer, body: Buffer, itemsKey: Endpoint['itemsKey']): Growth | null {
+  const key = `"${itemsKey}"`
+  const from = recorded.indexOf(key)
+  const at = body.indexOf(key)
   if (from < 0 || at < 0) return null
   const shared = sharedBytes(recorded, from, body, at)
   const rest = recorded.length - (from + shared)

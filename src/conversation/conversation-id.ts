@@ -2,7 +2,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { bytesOf, stringAt, membersOf, memberNamed, type Slice } from '../wire/json-slices.ts'
-import type { ChatRequest } from '../wire/chat-request.ts'
+import type { WithMembers } from '../wire/chat-request.ts'
 import { keyedHash } from './tenant.ts'
 
 /** Always first: what a user sets on purpose. */
@@ -25,18 +25,18 @@ export function conversationInHeaders(headers: IncomingHttpHeaders, sources: Con
 }
 
 /** @returns the hash of the id in the body's fields, or null */
-export function conversationInBody(request: ChatRequest, sources: ConversationIdSources): string | null {
+export function conversationInBody(request: WithMembers, sources: ConversationIdSources): string | null {
   const id = fieldWithId(request, sources)
   return id && keyedHash('conversation', stringAt(request.body, id)!)
 }
 
 /** The id in the body's fields with its quotes, as it is written there, or null. */
-export function idInBody(request: ChatRequest, sources: ConversationIdSources): Buffer | null {
+export function idInBody(request: WithMembers, sources: ConversationIdSources): Buffer | null {
   const id = fieldWithId(request, sources)
   return id && bytesOf(request.body, id)
 }
 
-function fieldWithId(request: ChatRequest, sources: ConversationIdSources): Slice | null {
+function fieldWithId(request: WithMembers, sources: ConversationIdSources): Slice | null {
   for (const field of sources.bodyFields) {
     const value = valueAtPath(request, field.split('.'))
     if (value && (stringAt(request.body, value) ?? '') !== '') return value
@@ -45,12 +45,12 @@ function fieldWithId(request: ChatRequest, sources: ConversationIdSources): Slic
 }
 
 /** The string at a path of keys in a request's body, or null. */
-export function stringAtPath(request: ChatRequest, path: readonly string[]): string | null {
+export function stringAtPath(request: WithMembers, path: readonly string[]): string | null {
   const value = valueAtPath(request, path)
   return value && stringAt(request.body, value)
 }
 
-function valueAtPath(request: ChatRequest, path: readonly string[]): Slice | null {
+function valueAtPath(request: WithMembers, path: readonly string[]): Slice | null {
   let { members } = request
   for (const [depth, key] of path.entries()) {
     const member = memberNamed(members, key)

@@ -1,7 +1,7 @@
 // What warmfork remembers: the last main request of a line that ended well (R1), and what was learned of it later.
 
+import type { Endpoint, ReadRequest } from '../endpoint/endpoint.ts'
 import type { ReplyState } from '../wire/reply.ts'
-import { readChatRequest, type ChatRequest } from '../wire/chat-request.ts'
 
 /** Token ids of the recorded prompt, as one start of the engine rendered them. */
 export interface EvidenceIds {
@@ -17,6 +17,8 @@ export interface Evidence {
   /** Of our own making: what receipts call the parent. */
   readonly id: string
   readonly tenant: string
+  /** Where it was sent: a fork goes nowhere else. */
+  readonly endpoint: Endpoint
   /** Hash of the id in its headers, or null; an id in its body is read when it is needed. */
   readonly conversation: string | null
   readonly body: Buffer
@@ -49,10 +51,10 @@ export function endedWell(status: number, reply: ReplyState, cleanEnd: boolean):
 }
 
 /** Reads an evidence's body, and remembers the last few: read, a body of many small messages takes ten times its bytes. */
-export function evidenceRequest(evidence: Evidence): ChatRequest | null {
+export function evidenceRequest(evidence: Evidence): ReadRequest | null {
   let request = readRequests.get(evidence.body)
   if (request === undefined) {
-    request = readChatRequest(evidence.body)
+    request = evidence.endpoint.read(evidence.body)
     readRequests.set(evidence.body, request)
     remembered.push(new WeakRef(evidence.body))
     const oldest = remembered.length > maxRemembered ? remembered.shift()?.deref() : undefined
@@ -62,5 +64,5 @@ export function evidenceRequest(evidence: Evidence): ChatRequest | null {
 }
 
 const maxRemembered = 16
-const readRequests = new WeakMap<Buffer, ChatRequest | null>()
+const readRequests = new WeakMap<Buffer, ReadRequest | null>()
 const remembered: WeakRef<Buffer>[] = []

@@ -14,12 +14,12 @@ export interface Grown {
 }
 
 /**
- * @param lines evidence of the request's tenant and conversation, most recently used first
+ * @param lines evidence of the request's tenant, endpoint and conversation, most recently used first
  * @returns the first that the request grows
  */
 export function lineOf(lines: readonly Evidence[], body: Buffer): Grown | undefined {
   for (const evidence of lines) {
-    const found = growth(evidence.body, body)
+    const found = growth(evidence.body, body, evidence.endpoint.itemsKey)
     if (found) return { evidence, growth: found }
   }
   return undefined

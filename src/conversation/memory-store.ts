@@ -2,7 +2,7 @@
 
 import { evidenceBytes, evidenceRequest, type Evidence } from './evidence.ts'
 import { opening } from './content.ts'
-import type { Candidates, EvidenceStore, ExpiredEvidence } from './store.ts'
+import type { Candidates, EvidenceStore, ExpiredEvidence, LineOwner } from './store.ts'
 
 interface Tombstone extends ExpiredEvidence {
   readonly tenant: string
@@ -19,7 +19,7 @@ export class MemoryStore implements EvidenceStore {
   /** In order of use: the first entry is the next to go. */
   readonly #entries = new Map<string, { evidence: Evidence, bytes: number }>()
   readonly #byTenant = new Map<string, Set<string>>()
-  /** By tenant and conversation. */
+  /** By tenant, endpoint and conversation. */
   readonly #lines = new Map<string, Set<string>>()
   readonly #tombstones: Tombstone[] = []
   #bytes = 0
@@ -41,8 +41,8 @@ export class MemoryStore implements EvidenceStore {
     return { live, expired: this.#tombstones.filter((tombstone) => tombstone.tenant === tenant) }
   }
 
-  async lines(tenant: string, conversation: string | null, limit: number): Promise<readonly Evidence[]> {
-    const ids = [...this.#lines.get(lineKey({ tenant, conversation })) ?? []].slice(-limit)
+  async lines(owner: LineOwner, limit: number): Promise<readonly Evidence[]> {
+    const ids = [...this.#lines.get(lineKey(owner)) ?? []].slice(-limit)
     return ids.map((id) => this.#entries.get(id)!.evidence).reverse()
   }
 
@@ -90,7 +90,7 @@ export class MemoryStore implements EvidenceStore {
       }
       this.#remove(evidence.id)
       const request = evidenceRequest(evidence)
-      this.#tombstones.push({ tenant: evidence.tenant, conversation: evidence.conversation, opening: request && opening(request) })
+      this.#tombstones.push({ tenant: evidence.tenant, conversation: evidence.conversation, opening: request && opening(request.chat) })
       this.#bytes += tombstoneBytes
     }
     while (this.#tombstones.length > maxTombstones) this.#dropTombstone()
@@ -111,8 +111,8 @@ export class MemoryStore implements EvidenceStore {
   }
 }
 
-function lineKey({ tenant, conversation }: { tenant: string, conversation: string | null }): string {
-  return `${tenant} ${conversation ?? ''}`
+function lineKey({ tenant, endpoint, conversation }: LineOwner): string {
+  return `${tenant} ${endpoint.name} ${conversation ?? ''}`
 }
 
 function addTo(index: Map<string, Set<string>>, key: string, id: string): void {

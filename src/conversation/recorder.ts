@@ -1,14 +1,13 @@
 // Watches a main request's reply pass by and, when it ended well, records the request as evidence (R1).
 // Keeps only the reply's tail, unless the whole is needed; parses nothing until the reply has ended.
 
+import type { ReplyReading } from '../endpoint/endpoint.ts'
+import { readTail } from '../endpoint/tail.ts'
 import { headerValue, isEventStream } from '../relay/headers.ts'
 import type { ReplyEnd, ReplyObserver } from '../relay/types.ts'
-import { addReply, readTail } from '../wire/chat-reply.ts'
 import { emptyReply, type ReplyState } from '../wire/reply.ts'
 
-/** The finish, usage and end events of a stream stand in its last bytes. */
-const tailBytes = 64 * 1024
-/** A whole reply beyond this is no chat completion worth reading. */
+/** A whole reply beyond this is none worth reading. */
 const wholeBytes = 16 * 1024 * 1024
 
 export interface RecordedReply {
@@ -20,9 +19,10 @@ export interface RecordedReply {
 }
 
 export class ReplyRecorder implements ReplyObserver {
+  readonly #reading: ReplyReading
   readonly #done: (reply: RecordedReply) => void
   /** Bytes of the end that are kept. */
-  #keep = tailBytes
+  #keep: number
   readonly #keepWhole: boolean
   #status = 0
   #rawHeaders: readonly string[] = []
@@ -35,10 +35,13 @@ export class ReplyRecorder implements ReplyObserver {
   #total = 0
 
   /**
+   * @param reading how the endpoint's replies are read
    * @param options.keepWhole the reply's text is wanted, not only how it ended
    * @param done called once, when the reply is over; not for a reply that cannot be read
    */
-  constructor(options: { keepWhole: boolean }, done: (reply: RecordedReply) => void) {
+  constructor(reading: ReplyReading, options: { keepWhole: boolean }, done: (reply: RecordedReply) => void) {
+    this.#reading = reading
+    this.#keep = reading.tailBytes
     this.#keepWhole = options.keepWhole
     this.#done = done
   }
@@ -72,17 +75,17 @@ export class ReplyRecorder implements ReplyObserver {
     if (!this.#readable || this.#status === 0) return
     const kept = Buffer.concat(this.#chunks)
     const tail = kept.subarray(Math.max(0, kept.length - this.#keep))
-    const reply = this.#isStream ? readTail(tail, tail.length === this.#total) : readWhole(tail, tail.length === this.#total)
+    const reply = this.#isStream ? readTail(this.#reading, tail, tail.length === this.#total) : this.#readWhole(tail, tail.length === this.#total)
     // Some clients close as soon as they have the end mark.
     const cleanEnd = how === 'complete' || (how === 'client_gone' && this.#isStream && reply.done)
     this.#done({ status: this.#status, rawHeaders: this.#rawHeaders, reply, cleanEnd })
   }
+
+  #readWhole(body: Buffer, isWhole: boolean): ReplyState {
+    const reply = emptyReply()
+    if (isWhole) this.#reading.addReply(reply, body)
+    return reply
+  }
 }
 
 const nothing = Buffer.alloc(0)
-
-function readWhole(body: Buffer, isWhole: boolean): ReplyState {
-  const reply = emptyReply()
-  if (isWhole) addReply(reply, body)
-  return reply
-}

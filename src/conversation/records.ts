@@ -1,13 +1,14 @@
 // Puts main requests that ended well into the store, each on the line that it grows (R1, R14).
 
 import { randomUUID } from 'node:crypto'
+import type { Endpoint } from '../endpoint/endpoint.ts'
 import type { ClientRequest, ReplyObserver } from '../relay/types.ts'
 import { givenSessionToken, routingHeaders } from '../fork/routing-headers.ts'
 import { conversationInHeaders, type ConversationIdSources } from './conversation-id.ts'
 import { endedWell, type Evidence } from './evidence.ts'
 import { type Grown, lineOf, maxCompared } from './lineage.ts'
 import { ReplyRecorder, type RecordedReply } from './recorder.ts'
-import type { EvidenceStore } from './store.ts'
+import type { EvidenceStore, LineOwner } from './store.ts'
 import type { Tenants } from './tenant.ts'
 
 export interface RecordsOptions {
@@ -23,9 +24,7 @@ export interface RecordsOptions {
 }
 
 /** Where a request would be recorded. */
-export interface Place {
-  readonly tenant: string
-  readonly conversation: string | null
+export interface Place extends LineOwner {
   /** The line that it grows, if it grows one. */
   readonly grown: Grown | undefined
 }
@@ -38,18 +37,17 @@ export class Records {
   }
 
   /** Finds the place of a request, whatever it turns out to be; null where its body is encoded and so never evidence. */
-  async place(request: ClientRequest): Promise<Place | null> {
+  async place(request: ClientRequest, endpoint: Endpoint): Promise<Place | null> {
     if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') return null
     const { store, tenants, sources } = this.#options
-    const tenant = tenants.of(request.rawHeaders, request.target)
-    const conversation = conversationInHeaders(request.headers, sources)
-    return { tenant, conversation, grown: lineOf(await store.lines(tenant, conversation, maxCompared), request.body) }
+    const owner = { tenant: tenants.of(request.rawHeaders, request.target), endpoint, conversation: conversationInHeaders(request.headers, sources) }
+    return { ...owner, grown: lineOf(await store.lines(owner, maxCompared), request.body) }
   }
 
   /** The observer for a main request's reply. */
   observe(request: ClientRequest, place: Place): ReplyObserver {
     const { keepReplies, onFault } = this.#options
-    return new ReplyRecorder({ keepWhole: keepReplies }, (reply) => {
+    return new ReplyRecorder(place.endpoint.reply, { keepWhole: keepReplies }, (reply) => {
       this.#record(request, place, reply).catch(onFault)
     })
   }
@@ -57,11 +55,12 @@ export class Records {
   async #record(request: ClientRequest, place: Place, { status, rawHeaders, reply, cleanEnd }: RecordedReply): Promise<void> {
     if (!endedWell(status, reply, cleanEnd)) return
     const { store, keepReplies } = this.#options
-    const { tenant, conversation } = place
+    const { tenant, endpoint, conversation } = place
     const grown = await this.#stillGrown(place, request.body)
     const evidence: Evidence = {
       id: randomUUID(),
       tenant,
+      endpoint,
       conversation,
       body: owned(request.body),
       routing: routingHeaders(request.rawHeaders),
@@ -78,9 +77,9 @@ export class Records {
   }
 
   /** The line may have grown while the reply ran: by the same request, sent twice. */
-  async #stillGrown({ tenant, conversation, grown }: Place, body: Buffer): Promise<Evidence | undefined> {
-    const lines = await this.#options.store.lines(tenant, conversation, maxCompared)
-    return lines[0] && lines[0].id === grown?.evidence.id ? lines[0] : lineOf(lines, body)?.evidence
+  async #stillGrown(place: Place, body: Buffer): Promise<Evidence | undefined> {
+    const lines = await this.#options.store.lines(place, maxCompared)
+    return lines[0] && lines[0].id === place.grown?.evidence.id ? lines[0] : lineOf(lines, body)?.evidence
   }
 }
 

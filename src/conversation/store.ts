@@ -2,6 +2,9 @@
 
 import type { Evidence } from './evidence.ts'
 
+/** Where lines are kept apart; those without an id together. */
+export type LineOwner = Pick<Evidence, 'tenant' | 'endpoint' | 'conversation'>
+
 /** What is left of evidence that outlived its time: enough to say so. */
 export interface ExpiredEvidence {
   readonly conversation: string | null
@@ -22,7 +25,7 @@ export interface EvidenceStore {
    * take longer the more is kept.
    * @param limit how many at most
    */
-  lines(tenant: string, conversation: string | null, limit: number): Promise<readonly Evidence[]>
+  lines(owner: LineOwner, limit: number): Promise<readonly Evidence[]>
   /**
    * Keeps evidence, replacing an entry of the same id.
    * @param supersedes id of the entry of the same line that it grew from, to be dropped with it

@@ -2,6 +2,7 @@
 // makes of it: the core works on that chat form, and only the ends differ, one small module for each. Types only.
 
 import type { Asking, Calibrated, Calibration } from '../engine/calibration.ts'
+import type { ErrorForm } from '../errors.ts'
 import type { ForkParts, ForkSettings } from '../fork/parts.ts'
 import type { Reason } from '../receipt/reasons.ts'
 import type { ChatRequest } from '../wire/chat-request.ts'
@@ -80,13 +81,6 @@ export interface ReplyEdit {
 export interface ReplyTranslator {
   reply(json: Buffer): Buffer
   events(event: SseEvent): SseEvent[]
-}
-
-/** How an error looks. Code and type are names of ours, the message is one sentence that says what to do. */
-export interface ErrorForm {
-  body(code: string, message: string, type: string): Buffer
-  /** The event that ends a stream which failed after its first words: none that a client could take for success. */
-  event(code: string, message: string, type: string): Buffer
 }
 
 export interface Endpoint {

@@ -2,9 +2,10 @@
 // A small conversation is rendered both ways; unequal ids mean no proof by /tokenize (DESIGN, Proof).
 
 import { createHash } from 'node:crypto'
+import { chatOptions } from '../endpoint/chat-options.ts'
+import { roleOf } from '../endpoint/role.ts'
 import { bytesOf } from '../wire/json-slices.ts'
 import { readChatRequest, stringOption, type ChatRequest } from '../wire/chat-request.ts'
-import { roleOf } from '../fork/options.ts'
 import { readTokenIds } from '../wire/token-ids.ts'
 import type { Reason } from '../receipt/reasons.ts'
 import type { Answer } from './client.ts'
@@ -45,7 +46,7 @@ export function shapeOf(request: ChatRequest): string {
   const hash = createHash('sha256')
   for (const { key, whole } of request.members) {
     // A salt of one's own per user parts caches, not renderings.
-    if (roleOf(key) === 'prompt' && key !== 'cache_salt') hash.update(bytesOf(request.body, whole))
+    if (roleOf(chatOptions, key) === 'prompt' && key !== 'cache_salt') hash.update(bytesOf(request.body, whole))
   }
   return [stringOption(request, 'model') ?? '', ...traitsOf(request), hash.digest('base64url')].join(' ')
 }
@@ -100,7 +101,7 @@ function sampleWith(request: ChatRequest, traits: readonly string[]): Prompt {
   const tools = traits.includes('tools') || traits.includes('calls')
     ? [{ type: 'function', function: { name: 'look', description: 'Looks it up.', parameters: { type: 'object', properties: { at: { type: 'string', description: 'Where' }, n: { type: 'integer', description: 'How often' } } } } }]
     : null
-  const options = request.members.filter(({ key }) => roleOf(key) === 'prompt').map(({ whole }) => bytesOf(request.body, whole))
+  const options = request.members.filter(({ key }) => roleOf(chatOptions, key) === 'prompt').map(({ whole }) => bytesOf(request.body, whole))
   const messages = [...front, ...turns].map((message) => Buffer.from(JSON.stringify(message)))
   const body = object([member('messages', '[]'), ...options, ...(tools ? [member('tools', JSON.stringify(tools))] : [])])
   return { options: readChatRequest(body)!, messages }

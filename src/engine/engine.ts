@@ -1,13 +1,14 @@
 // The vLLM behind us, as far as a plan asks about it: cache, window, version, ids. Remembers only what one start of it
 // can answer for; a restart or another version calibrates anew.
 
+import type { ReadRequest } from '../endpoint/endpoint.ts'
 import type { Upstream } from '../relay/types.ts'
 import { familiesIn, type ThinkingFamily } from '../summary/thinking.ts'
 import { keyedHash } from '../conversation/tenant.ts'
 import { stringOption, type ChatRequest } from '../wire/chat-request.ts'
 import { readTokenIds } from '../wire/token-ids.ts'
 import { ask, type Answer } from './client.ts'
-import { calibrate, readRendered, sampleThought, shapeOf, thinkingSample, type Calibrated, type Calibration } from './calibration.ts'
+import { calibrate, readRendered, sampleThought, shapeOf, thinkingSample, type Asking, type Calibrated, type Calibration } from './calibration.ts'
 import { measureGenerationPrompt } from './generation-prompt.ts'
 import { measureRoleHeader, type RoleHeader } from './role-header.ts'
 import { readCacheConfig, type CacheConfig } from './metrics.ts'
@@ -46,7 +47,7 @@ export class Engine {
   readonly #calibrationTimeoutMs: number
   readonly #closing: AbortSignal | undefined
   /**
-   * By shape; void when the engine started anew. What is proven is the engine's and counts for everybody; what is
+   * By endpoint and shape; void when the engine started anew. What is proven is the engine's and counts for everybody; what is
    * running, or was refused, may be due to the credential that asks, and counts for that one alone.
    */
   readonly #proven = new Map<string, Calibrated>()
@@ -119,8 +120,8 @@ export class Engine {
   }
 
   /** The calibration for the shapes of a request, waited for within the asker's time. */
-  async calibration(request: ChatRequest, asker: Asker): Promise<Calibration> {
-    const shape = shapeOf(request)
+  async calibration(request: ReadRequest, asker: Asker): Promise<Calibration> {
+    const shape = `${request.endpoint.name} ${shapeOf(request.chat)}`
     const proven = this.#proven.get(shape)
     if (proven) return proven
     const key = `${shape} ${keyedHash('credentials', ...asker.credentials)}`
@@ -207,15 +208,15 @@ export class Engine {
     return this.#closing ? AbortSignal.any([timeout, this.#closing]) : timeout
   }
 
-  #calibrate(shape: string, key: string, request: ChatRequest, credentials: readonly string[]): Promise<Calibration> {
+  #calibrate(shape: string, key: string, request: ReadRequest, credentials: readonly string[]): Promise<Calibration> {
     const asker = { credentials, signal: this.background() }
-    const calibration = calibrate(request, (target, body) => this.#ask('POST', target, asker, body))
+    const calibration = calibrateEndpoint(request, (target, body) => this.#ask('POST', target, asker, body))
     keep(this.#calibrations, key, calibration)
     void calibration.then((result) => {
       if (this.#calibrations.get(key) !== calibration) return
       if (result.state !== 'uncalibrated') this.#calibrations.delete(key)
       if (result.state === 'calibrated') keep(this.#proven, shape, result)
-      void this.#logCalibration(request, result, asker).catch(() => {})
+      void this.#logCalibration(request.chat, result, asker).catch(() => {})
     }, () => {
       // Whoever waits for it hears of the fault; the next one asks anew.
       if (this.#calibrations.get(key) === calibration) this.#calibrations.delete(key)
@@ -256,6 +257,12 @@ export class Engine {
   #ask(method: 'GET' | 'POST', target: string, asker: Asker, body?: Buffer): Promise<Answer | null> {
     return ask(this.#upstream, { method, target, credentials: asker.credentials, ...(body ? { body } : {}) }, asker.signal)
   }
+}
+
+/** The chat form first, then whether the endpoint prefills what it renders to. */
+async function calibrateEndpoint(request: ReadRequest, ask: Asking): Promise<Calibration> {
+  const calibration = await calibrate(request.chat, ask)
+  return calibration.state === 'calibrated' && request.endpoint.calibrate ? request.endpoint.calibrate(request, calibration, ask) : calibration
 }
 
 /** Engines behind one address that are told apart. */

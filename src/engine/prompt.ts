@@ -1,9 +1,10 @@
 // Asks the engine how it renders a prompt: bodies for /tokenize and for the render endpoint, made of a request's own bytes.
 // /tokenize is not the chat endpoint: what chat reads and /tokenize does not is mirrored here (see the table in mirrored).
 
+import { chatOptions } from '../endpoint/chat-options.ts'
+import { roleOf } from '../endpoint/role.ts'
 import { bytesOf, isNull, memberNamed, membersOf, stringAt, type Slice } from '../wire/json-slices.ts'
 import { option, type ChatRequest } from '../wire/chat-request.ts'
-import { roleOf } from '../fork/options.ts'
 
 /** A prompt to be rendered: the options of one request with messages of any origin. */
 export interface Prompt {
@@ -41,7 +42,7 @@ export function tokenizeBody(prompt: Prompt, dialect: Dialect, generationPrompt:
 export function renderBody(prompt: Prompt, generationPrompt: boolean, toolChoice: Buffer | null): Buffer {
   const members: Buffer[] = [messagesMember(prompt.messages), member('max_tokens', '1')]
   for (const { key, whole } of prompt.options.members) {
-    if (key === 'tools' || roleOf(key) === 'prompt') members.push(bytesOf(prompt.options.body, whole))
+    if (key === 'tools' || roleOf(chatOptions, key) === 'prompt') members.push(bytesOf(prompt.options.body, whole))
   }
   const choice = toolChoice ?? ownToolChoice(prompt.options)
   if (choice) members.push(member('tool_choice', choice))

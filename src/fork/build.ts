@@ -1,113 +1,83 @@
 // Splices a fork from slices of the evidence and of the summary request (R2, R4). Deterministic, and nothing in it is
-// parsed and written again: what the two requests hold stays as they wrote it.
+// parsed and written again: what the two requests hold stays as they wrote it. What each endpoint adds stands in its module.
 
-import { bytesOf, memberNamed, membersOf } from '../wire/json-slices.ts'
-import { booleanAt, booleanOption, option, type ChatRequest, type Message } from '../wire/chat-request.ts'
-import { member, object, ownToolChoice } from '../engine/prompt.ts'
-import { roleOf } from './options.ts'
+import type { ReadRequest } from '../endpoint/endpoint.ts'
+import { roleOf } from '../endpoint/role.ts'
+import { member, ownToolChoice } from '../engine/prompt.ts'
+import { bytesOf } from '../wire/json-slices.ts'
+import { option, type ChatRequest, type Message } from '../wire/chat-request.ts'
+import type { FollowingMessage, ForkParts } from './parts.ts'
 
-/** A message of the fork behind the head. */
-export interface FollowingMessage {
-  readonly role: string
-  readonly json: Buffer
+/** Every message of the fork's chat form, each a JSON object. */
+export function forkMessages({ evidence: { chat }, headLength, following, directive }: ForkParts): Buffer[] {
+  return [...chat.messages.slice(0, headLength).map(({ slice }) => bytesOf(chat.body, slice)), ...following.map(({ json }) => json), directive]
 }
 
-/** What a fork is made of. */
-export interface ForkParts {
-  readonly evidence: ChatRequest
-  readonly summary: ChatRequest
-  /** Leading messages of the evidence that are kept. */
-  readonly headLength: number
-  readonly following: readonly FollowingMessage[]
-  /** The directive, a JSON message. */
-  readonly directive: Buffer
-}
-
-export interface ForkSettings {
-  /** Say `tool_choice: "none"`; else the evidence's own stays. */
-  readonly toolChoiceNone: boolean
-  /** The reply's token limit, or null for none of our making. */
-  readonly maxTokens: number | null
-}
-
-/** Every message of the fork, each a JSON object. */
-export function forkMessages({ evidence, headLength, following, directive }: ForkParts): Buffer[] {
-  return [...evidence.messages.slice(0, headLength).map(({ slice }) => bytesOf(evidence.body, slice)), ...following.map(({ json }) => json), directive]
-}
-
-/** The evidence's messages, each a JSON object. */
+/** A request's messages, each a JSON object. */
 export function ownMessages(request: ChatRequest): Buffer[] {
   return request.messages.map(({ slice }) => bytesOf(request.body, slice))
 }
 
-/** Messages of the summary request as they came. */
-export function asFollowing(body: Buffer, messages: readonly Message[]): FollowingMessage[] {
-  return messages.map(({ role, slice }) => ({ role, json: bytesOf(body, slice) }))
+/** Messages of the summary request that follow one another, as they came. */
+export function asFollowing(summary: ReadRequest, messages: readonly Message[]): FollowingMessage[] {
+  const { chat } = summary
+  const first = messages.length === 0 ? 0 : chat.messages.indexOf(messages[0]!)
+  return messages.map(({ role, slice }, i) => ({ role, json: bytesOf(chat.body, slice), items: itemsOf(summary, first + i) }))
 }
 
-/** The `tool_choice` of a fork, as it stands in its body; null for none. */
+/** A message of our own behind the head: every endpoint takes one of role and text as it is. */
+export function ownFollowing(role: string, json: Buffer): FollowingMessage {
+  return { role, json, items: json }
+}
+
+/** What one message is made of, from its first item to its last; empty where an item before holds it. */
+function itemsOf({ body, items, itemsEnd }: ReadRequest, at: number): Buffer {
+  const from = itemsEnd[at - 1] ?? 0
+  const to = itemsEnd[at]!
+  return from >= to ? nothing : body.subarray(items[from]!.start, items[to - 1]!.end)
+}
+
+const nothing = Buffer.alloc(0)
+
+/** The `tool_choice` of a fork's chat form; null for none. */
 export function forkToolChoice(evidence: ChatRequest, toolChoiceNone: boolean): Buffer | null {
   return toolChoiceNone && (evidence.tools?.length ?? 0) > 0 ? Buffer.from('"none"') : ownToolChoice(evidence)
 }
 
-/** The body of a fork. */
-export function forkBody(parts: ForkParts, settings: ForkSettings): Buffer {
-  const { evidence, summary } = parts
-  const members: Buffer[] = []
-  for (const { key, whole } of evidence.members) {
-    if (key === 'messages') members.push(splicedMessages(parts))
-    else if (key === 'tools' || roleOf(key) === 'prompt' || roleOf(key) === 'routing') members.push(bytesOf(evidence.body, whole))
+/** What a fork has of the evidence: its items, its tools, and what shapes the prompt or decides which engine answers. */
+export function keptMembers(parts: ForkParts): Buffer[] {
+  const { endpoint, body, members } = parts.evidence
+  const kept: Buffer[] = []
+  for (const { key, whole } of members) {
+    const role = roleOf(endpoint.options, key)
+    if (key === endpoint.itemsKey) kept.push(splicedItems(parts))
+    else if (key === 'tools' || role === 'prompt' || role === 'routing') kept.push(bytesOf(body, whole))
   }
-  const toolChoice = forkToolChoice(evidence, settings.toolChoiceNone)
-  if (toolChoice) members.push(member('tool_choice', toolChoice))
-  for (const { key, whole } of summary.members) {
-    const role = roleOf(key)
-    if (role === 'answer' || role === 'ignored' || key === 'stream') members.push(bytesOf(summary.body, whole))
-  }
-  members.push(...tokenLimit(summary, settings.maxTokens))
-  if (streams(summary)) members.push(member('stream_options', streamOptions(summary)))
-  members.push(member('return_token_ids', 'true'))
-  return object(members)
+  return kept
 }
 
-/** Whether a request asks for a stream. */
-export function streams(request: ChatRequest): boolean {
-  return booleanOption(request, 'stream') === true
+/** What a fork has of the summary request: what shapes only the answer, and what vLLM ignores. */
+export function answerMembers({ endpoint, body, members }: ReadRequest): Buffer[] {
+  const isAnswer = (key: string): boolean => ['answer', 'ignored'].includes(roleOf(endpoint.options, key))
+  return members.filter(({ key }) => key === 'stream' || isAnswer(key)).map(({ whole }) => bytesOf(body, whole))
 }
 
-/** Whether a streaming client asked for the usage event. */
-export function asksForUsage(request: ChatRequest): boolean {
-  const options = option(request, 'stream_options')
-  const usage = options && memberNamed(membersOf(request.body, options.start) ?? [], 'include_usage')
-  return usage !== undefined && booleanAt(request.body, usage.value) === true
-}
-
-/** Whether a client asked for token ids itself. */
-export function asksForTokenIds(request: ChatRequest): boolean {
-  return booleanOption(request, 'return_token_ids') === true
+/**
+ * A token limit under the summary request's own names, so that the engine reads one value.
+ * @param names that the endpoint knows; the first stands where the request gives none
+ */
+export function tokenLimit(summary: ReadRequest, maxTokens: number | null, names: readonly [string, ...string[]]): Buffer[] {
+  if (maxTokens === null) return []
+  const given = names.filter((key) => option(summary, key) !== undefined)
+  return (given.length > 0 ? given : names.slice(0, 1)).map((key) => member(key, String(maxTokens)))
 }
 
 /** The head in one piece, as the evidence wrote it, white space and all. */
-function splicedMessages({ evidence, headLength, following, directive }: ForkParts): Buffer {
-  const first = evidence.messages[0]!.slice
-  const last = evidence.messages[headLength - 1]!.slice
-  const behind = [...following.map(({ json }) => json), directive].flatMap((json) => [Buffer.from(','), json])
-  return Buffer.concat([Buffer.from('"messages":['), evidence.body.subarray(first.start, last.end), ...behind, Buffer.from(']')])
+function splicedItems({ evidence: { endpoint, body, items, itemsEnd }, headLength, following, directive }: ForkParts): Buffer {
+  const end = itemsEnd[headLength - 1] ?? 0
+  const head = end === 0 ? nothing : body.subarray(items[0]!.start, items[end - 1]!.end)
+  const parts = [head, ...following.map((message) => message.items), directive].filter((part) => part.length > 0)
+  return member(endpoint.itemsKey, Buffer.concat([Buffer.from('['), ...parts.flatMap((part, i) => (i === 0 ? [part] : [comma, part])), Buffer.from(']')]))
 }
 
-/** The `stream_options` of a fork: usage is our only observation of reuse. Continuous usage comes only to who asked for usage. */
-export function streamOptions(summary: ChatRequest): Buffer {
-  const options = option(summary, 'stream_options')
-  const dropped = asksForUsage(summary) ? ['include_usage'] : ['include_usage', 'continuous_usage_stats']
-  const kept = options
-    ? (membersOf(summary.body, options.start) ?? []).filter(({ key }) => !dropped.includes(key)).map(({ whole }) => bytesOf(summary.body, whole))
-    : []
-  return object([...kept, member('include_usage', 'true')])
-}
-
-/** Under the summary request's own names, so that the engine reads one value. */
-function tokenLimit(summary: ChatRequest, maxTokens: number | null): Buffer[] {
-  if (maxTokens === null) return []
-  const named = ['max_tokens', 'max_completion_tokens'].filter((key) => option(summary, key) !== undefined)
-  return (named.length > 0 ? named : ['max_tokens']).map((key) => member(key, String(maxTokens)))
-}
+const comma = Buffer.from(',')

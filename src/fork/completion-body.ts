@@ -1,11 +1,12 @@
 // The body of a fork by the `tokens` placement: token ids for /v1/completions, with the summary request's sampling.
 // What the chat options did to the prompt is in the ids already (vllm/entrypoints/openai/completion/protocol.py).
 
+import { asksForTokenIds, streamOptions, streams } from '../endpoint/chat-body.ts'
+import { chatOptions } from '../endpoint/chat-options.ts'
+import { roleOf } from '../endpoint/role.ts'
 import { bytesOf } from '../wire/json-slices.ts'
 import { option, type ChatRequest } from '../wire/chat-request.ts'
 import { member, object } from '../engine/prompt.ts'
-import { roleOf } from './options.ts'
-import { asksForTokenIds, streamOptions, streams } from './build.ts'
 
 export const completionsPath = '/v1/completions'
 
@@ -34,10 +35,10 @@ export function completionsCanServe(summary: ChatRequest): boolean {
 export function completionBody(evidence: ChatRequest, summary: ChatRequest, ids: Uint32Array, maxTokens: number): Buffer {
   const members: Buffer[] = []
   for (const { key, whole } of evidence.members) {
-    if (kept.has(key) || roleOf(key) === 'routing') members.push(bytesOf(evidence.body, whole))
+    if (kept.has(key) || roleOf(chatOptions, key) === 'routing') members.push(bytesOf(evidence.body, whole))
   }
   for (const { key, whole } of summary.members) {
-    const role = roleOf(key)
+    const role = roleOf(chatOptions, key)
     if (key === 'stream' || ((role === 'answer' || role === 'ignored') && !chatOnly.has(key))) members.push(bytesOf(summary.body, whole))
   }
   // The marks of some families are special tokens and would vanish from the text.

@@ -1,6 +1,7 @@
 // Turns a reply of /v1/completions into the chat completion that the client asked for, in vLLM's own shape, whole or
 // event by event. Thinking is split off here, since no parser ran (chat_completion/serving.py, 0.32).
 
+import type { ReplyTranslator } from '../endpoint/endpoint.ts'
 import type { ReplyKeys } from '../engine/calibration.ts'
 import type { ThinkingFamily } from '../summary/thinking.ts'
 import { isDone, type SseEvent } from '../wire/sse.ts'
@@ -109,7 +110,7 @@ function partialMark(text: string, mark: string): number {
   return 0
 }
 
-export class CompletionTranslator {
+export class CompletionTranslator implements ReplyTranslator {
   readonly #shape: ReplyShape
   readonly #splitter: ThinkingSplitter
   #begun = false
@@ -150,7 +151,7 @@ export class CompletionTranslator {
   }
 
   /** The chat completion for a whole completion, with the keys of this engine's own; an error body stays as it is. */
-  whole(json: Buffer): Buffer {
+  reply(json: Buffer): Buffer {
     const completion = read(json)
     const choice = completion?.choices?.[0]
     if (!completion || completion.error || !choice) return json

@@ -4,19 +4,19 @@ import { chooseEvidence, evidenceById, type Choice, type Search } from '../conve
 import type { ConversationIdSources } from '../conversation/conversation-id.ts'
 import type { Evidence } from '../conversation/evidence.ts'
 import type { EvidenceStore } from '../conversation/store.ts'
+import type { ReadRequest } from '../endpoint/endpoint.ts'
 import type { Asker } from '../engine/engine.ts'
 import type { PlanFacts } from '../receipt/receipt.ts'
 import type { Reason } from '../receipt/reasons.ts'
 import type { Agent } from '../summary/agents.ts'
-import { isWholeJson, type ChatRequest } from '../wire/chat-request.ts'
-import { forkBody } from './build.ts'
+import { isWholeJson } from '../wire/chat-request.ts'
 import { mainLine, partsById } from './by-id.ts'
 import { forcesTool } from './options.ts'
 import { ifStillTrue, partsOf, plan, type Plan, type PlanQuestion, type Planner } from './plan.ts'
 
 export interface SummaryQuestion {
   /** As read, or null where it cannot be read. */
-  readonly summary: ChatRequest | null
+  readonly summary: ReadRequest | null
   readonly tenant: string
   /** Hash of its conversation id, or null. */
   readonly conversation: string | null
@@ -32,7 +32,7 @@ export interface Decided {
   /** What the plan rests on, or null where none was found. */
   readonly evidence: Evidence | null
   /** The evidence's request. */
-  readonly request: ChatRequest | null
+  readonly request: ReadRequest | null
 }
 
 export async function decide(
@@ -42,7 +42,7 @@ export async function decide(
   // The engine refuses what is no JSON to the last byte; the slices alone do not see that.
   if (summary === null || !isWholeJson(summary.body)) return none('unreadable_body')
   // The wanted reply is a tool call, whatever the tools of the conversation are.
-  if (forcesTool(summary)) return none('unforkable_options')
+  if (forcesTool(summary.chat)) return none('unforkable_options')
   const candidates = await store.candidates(question.tenant)
   const found = question.byId
     ? questionById(evidenceById(candidates, question.conversation, sources), summary)
@@ -56,7 +56,7 @@ export async function decide(
 }
 
 /** What is looked for among the tenant's lines. */
-export function searchFor(summary: ChatRequest, { conversation, agent, generic = false }: Pick<SummaryQuestion, 'conversation' | 'agent' | 'generic'>, sources: ConversationIdSources): Search {
+export function searchFor(summary: ReadRequest, { conversation, agent, generic = false }: Pick<SummaryQuestion, 'conversation' | 'agent' | 'generic'>, sources: ConversationIdSources): Search {
   return {
     summary, conversation, sources,
     knownSummariser: agent !== null || generic,
@@ -69,7 +69,9 @@ function none(reason: Reason): Decided {
   return { plan: { decision: 'passed', reason, learned: null }, evidence: null, request: null }
 }
 
-function questionById(lines: readonly Evidence[], summary: ChatRequest): PlanQuestion | { reason: Reason } {
+function questionById(named: readonly Evidence[], summary: ReadRequest): PlanQuestion | { reason: Reason } {
+  const lines = named.filter(({ endpoint }) => endpoint === summary.endpoint)
+  if (lines.length === 0 && named.length > 0) return { reason: 'endpoint_changed' }
   const line = mainLine(lines)
   if ('reason' in line) return line
   const parts = partsById(line.evidence, line.request, summary)
@@ -78,13 +80,13 @@ function questionById(lines: readonly Evidence[], summary: ChatRequest): PlanQue
 }
 
 /** Candidates that fit equally well are one candidate when they give the same fork and the same routing. */
-function questionByContent(choice: Choice, summary: ChatRequest): PlanQuestion | { reason: Reason } {
+function questionByContent(choice: Choice, summary: ReadRequest): PlanQuestion | { reason: Reason } {
   if ('reason' in choice) return choice
   const { fits } = choice
   const questions = fits.map((fit) => ({ fit, parts: partsOf(fit, summary) }))
   const [{ fit, parts }] = questions as [typeof questions[number]]
   if (parts === null) return { reason: 'media_unsupported' }
-  const bytes = (parts: NonNullable<ReturnType<typeof partsOf>>): Buffer => forkBody(parts, { toolChoiceNone: true, maxTokens: null })
+  const bytes = (parts: NonNullable<ReturnType<typeof partsOf>>): Buffer => summary.endpoint.forkBody(parts, { toolChoiceNone: true, maxTokens: null })
   const alike = questions.slice(1).every((other) => other.parts !== null && bytes(other.parts).equals(bytes(parts)) &&
     String([...other.fit.evidence.routing, ...other.fit.evidence.sessionToken]) === String([...fit.evidence.routing, ...fit.evidence.sessionToken]))
   if (!alike) return { reason: 'ambiguous_conversation' }

@@ -1,6 +1,7 @@
 // Plans what is sent for a summary request: a proven fork, the request as it is because it is warm already, or the
 // request as it came with one reason. Decides from the cheapest question to the dearest; sends nothing itself.
 
+import type { ReadRequest } from '../endpoint/endpoint.ts'
 import { stringOption, type ChatRequest } from '../wire/chat-request.ts'
 import { memberNamed } from '../wire/json-slices.ts'
 import { commonPrefix } from '../wire/token-ids.ts'
@@ -11,12 +12,14 @@ import type { Calibrated } from '../engine/calibration.ts'
 import type { PlanFacts } from '../receipt/receipt.ts'
 import type { Reason } from '../receipt/reasons.ts'
 import { directive, directiveOf } from '../summary/directive.ts'
-import { asFollowing, forkBody, forkMessages, type ForkParts } from './build.ts'
+import { asFollowing, forkMessages, ownFollowing } from './build.ts'
 import { budgetOf, reusableTokens, type Budgets } from './budget.ts'
 import { completionBody, completionsPath } from './completion-body.ts'
 import type { ReplyShape } from './completion-reply.ts'
 import { forcesTool, optionsAgainstFork } from './options.ts'
+import type { ForkParts } from './parts.ts'
 import { prove, reasonOf, renderOwn, type Measured, type ProofResult } from './proof.ts'
+import { readsAsPlanned } from './read-back.ts'
 import type { ForkSwitches } from './switches.ts'
 import { planTokens } from './tokens.ts'
 
@@ -49,9 +52,9 @@ export interface Planner {
 
 /** One summary request with the evidence that covers it. */
 export interface PlanQuestion {
-  readonly summary: ChatRequest
+  readonly summary: ReadRequest
   readonly evidence: Evidence
-  readonly request: ChatRequest
+  readonly request: ReadRequest
   readonly parts: ForkParts
   /** It may be warm as it came. */
   readonly looksWarm: boolean
@@ -62,13 +65,13 @@ export interface PlanQuestion {
 }
 
 /** The parts of a fork of this fit, or null where its directive would hold more than text. */
-export function partsOf({ request, coverage }: Fit, summary: ChatRequest): ForkParts | null {
-  const message = coverage.text === null ? directive(summary.body, coverage.foreignFront, coverage.instruction) : directiveOf(coverage.text)
+export function partsOf({ request, coverage }: Fit, summary: ReadRequest): ForkParts | null {
+  const message = coverage.text === null ? directive(summary.chat.body, coverage.foreignFront, coverage.instruction) : directiveOf(coverage.text)
   return message && {
     evidence: request,
     summary,
     headLength: coverage.headLength,
-    following: asFollowing(summary.body, coverage.following),
+    following: asFollowing(summary, coverage.following),
     directive: message,
   }
 }
@@ -79,21 +82,21 @@ export function partsOf({ request, coverage }: Fit, summary: ChatRequest): ForkP
  */
 export async function plan(planner: Planner, question: PlanQuestion, facts: PlanFacts, asker: Asker): Promise<Plan> {
   const { engine, switches } = planner
-  const { evidence, request, summary } = question
+  const { evidence, request: { chat: request }, summary: { chat: summary } } = question
   const model = stringOption(request, 'model') ?? ''
   facts.parent_receipt = evidence.id
   facts.parent_completed_at = new Date(evidence.completedAt).toISOString()
   facts.head_messages = question.parts.headLength
   const passed = (reason: Reason, learned: EvidenceIds | null = null): Plan => ({ decision: 'passed', reason, learned })
 
-  const against = optionsAgainstFork(request, summary)
+  const against = optionsAgainstFork(question.request, question.summary)
   if (against) return passed(against)
   const config = await engine.cacheConfig(asker)
   facts.engine_version = engine.version
   facts.block_size = config?.blockSize ?? null
   if (!config?.prefixCaching) return passed('caching_not_advertised')
   const { epoch } = engine
-  const calibration = await engine.calibration(request, asker)
+  const calibration = await engine.calibration(question.request, asker)
   if (calibration.state === 'unanswered') return passed(calibration.reason)
   if (calibration.state === 'uncalibrated') return passed('tokenizer_uncalibrated')
   // The evidence's own tool_choice would stay, and forces a call, or hides tools that /tokenize shows.
@@ -124,7 +127,7 @@ export async function plan(planner: Planner, question: PlanQuestion, facts: Plan
   if (!budget.fits) return passed(budget.reason, learned)
   const body = shape
     ? completionBody(request, summary, measured.forkIds, budget.maxTokens ?? window! - forkTokens)
-    : forkBody(parts, { toolChoiceNone: calibration.toolChoiceNone, maxTokens: budget.maxTokens })
+    : question.request.endpoint.forkBody(parts, { toolChoiceNone: calibration.toolChoiceNone, maxTokens: budget.maxTokens })
   facts.max_tokens = budget.maxTokens
   if (question.hasStandalone) {
     const standalone = await standalonePrefill(planner, question, forkTokens, learned!, forkBytes(parts), calibration, config.blockSize, asker)
@@ -163,13 +166,15 @@ async function climb(
     }
   }
   const learned = proof.evidenceIds
-  if (proof.proven) {
+  const isWritten = readsAsPlanned(parts)
+  if (proof.proven && isWritten) {
     facts.placement = 'user'
     return { measured: proof.measured, shape: null, parts, learned: proof.evidenceIds }
   }
   if (proof.measured) note(facts, proof.measured, blockSize)
-  if (proof.reason !== 'prefix_diverges' || !learned) return { reason: proof.reason, learned }
-  const tokens = await planTokens(engine, parts, calibration, learned, proof.measured, asker)
+  const reason = proof.proven ? 'unreadable_body' : proof.reason
+  if (!(proof.proven || reason === 'prefix_diverges') || !learned) return { reason, learned }
+  const tokens = await planTokens(engine, parts, calibration, learned, isWritten ? proof.measured : null, asker)
   if ('user' in tokens) {
     facts.placement = 'user'
     return { measured: tokens.user, shape: null, parts, learned }
@@ -177,7 +182,7 @@ async function climb(
   facts.lost_placements = { user: proof.measured?.commonPrefixTokens ?? 0 }
   if ('unavailable' in tokens) {
     facts.placement_detail = tokens.unavailable
-    return { reason: proof.reason, learned }
+    return { reason, learned }
   }
   facts.placement = 'tokens'
   return { ...tokens, parts, learned }
@@ -191,8 +196,8 @@ export function ifStillTrue(plan: Plan, engine: Engine): Plan {
 
 /** A short assistant message between: some templates refuse two user turns in a row, or one behind a tool's result. */
 export function withBridge(parts: ForkParts): ForkParts | null {
-  const last = parts.following.at(-1)?.role ?? parts.evidence.messages[parts.headLength - 1]!.role
-  return last === 'assistant' ? null : { ...parts, following: [...parts.following, { role: 'assistant', json: bridge }] }
+  const last = parts.following.at(-1)?.role ?? parts.evidence.chat.messages[parts.headLength - 1]!.role
+  return last === 'assistant' ? null : { ...parts, following: [...parts.following, ownFollowing('assistant', bridge)] }
 }
 
 const bridge = Buffer.from('{"role":"assistant","content":"Understood."}')
@@ -211,7 +216,7 @@ function note(facts: PlanFacts, measured: Measured, blockSize: number): void {
 async function measureWarm(
   planner: Planner, question: PlanQuestion, calibration: Calibrated, epoch: string, blockSize: number, facts: PlanFacts, asker: Asker,
 ): Promise<Plan | null> {
-  const { request, summary, evidence } = question
+  const { request: { chat: request }, summary: { chat: summary }, evidence } = question
   const [parent, bare, own] = await Promise.all([
     renderOwn(planner.engine, request, calibration, true, asker),
     renderOwn(planner.engine, request, calibration, false, asker),
@@ -238,13 +243,13 @@ function hidesTools(request: ChatRequest, { proof, toolChoiceNone }: Calibrated)
 
 /** About how many bytes of a fork are prompt. */
 function forkBytes(parts: ForkParts): number {
-  const tools = memberNamed(parts.evidence.members, 'tools')
+  const tools = memberNamed(parts.evidence.chat.members, 'tools')
   return forkMessages(parts).reduce((sum, json) => sum + json.length, 0) + (tools ? tools.value.end - tools.value.start : 0)
 }
 
 /** Tokens that the engine would have to prefill for the request as it came: measured where it starts as the evidence does, else by bytes. */
 async function standalonePrefill(
-  planner: Planner, { summary, sameStart }: PlanQuestion, forkTokens: number, evidenceIds: EvidenceIds, forkBytes: number, calibration: Calibrated, blockSize: number, asker: Asker,
+  planner: Planner, { summary: { chat: summary }, sameStart }: PlanQuestion, forkTokens: number, evidenceIds: EvidenceIds, forkBytes: number, calibration: Calibrated, blockSize: number, asker: Asker,
 ): Promise<number | { reason: Reason }> {
   if (!sameStart || hidesTools(summary, calibration)) return Math.round(forkTokens * summary.body.length / forkBytes)
   const own = await renderOwn(planner.engine, summary, calibration, true, asker)

@@ -9,7 +9,8 @@ import { probeOf, type RoleHeader } from '../engine/role-header.ts'
 import type { ChatRequest } from '../wire/chat-request.ts'
 import type { EvidenceIds } from '../conversation/evidence.ts'
 import type { Reason } from '../receipt/reasons.ts'
-import { forkMessages, forkToolChoice, ownMessages, type ForkParts } from './build.ts'
+import { forkMessages, forkToolChoice, ownMessages } from './build.ts'
+import type { ForkParts } from './parts.ts'
 
 /** Lengths in tokens. */
 export interface Measured {
@@ -48,7 +49,7 @@ export interface ProofQuestion {
 /** Proves the `user` placement: a chat request with one trailing user message. */
 export async function prove(engine: Engine, question: ProofQuestion, asker: Asker): Promise<ProofResult> {
   const { parts, calibration } = question
-  const { evidence } = parts
+  const evidence = parts.evidence.chat
   const toolChoice = forkToolChoice(evidence, calibration.toolChoiceNone)
   const messages = forkMessages(parts)
   const whole = parts.headLength === evidence.messages.length
@@ -100,7 +101,7 @@ function roleBehindHead({ following }: ForkParts): string {
 
 /** The evidence's ids, and where its generation prompt begins if the head is all of it. */
 async function evidenceIds(engine: Engine, question: ProofQuestion, whole: boolean, asker: Asker): Promise<EvidenceIds | { fault: Reason }> {
-  const { parts: { evidence }, calibration } = question
+  const { parts: { evidence: { chat: evidence } }, calibration } = question
   const epoch = `${question.epoch} ${calibration.proof}`
   const known = question.known?.engine === epoch ? question.known : null
   if (known && (!whole || known.withoutGenerationPrompt !== null)) return known

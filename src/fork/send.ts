@@ -1,18 +1,15 @@
 // Sends a fork, once, and answers the client with its reply or with why it is none (R8 to R10). Nothing is sent twice:
 // only a fork that was refused before it generated leaves the request to the standalone path.
 
-import { errorBody } from '../errors.ts'
+import type { ReadRequest, ReplyEdit, ReplyTranslator } from '../endpoint/endpoint.ts'
 import { cut } from '../relay/cut.ts'
 import { headersForClient, headerValue, isEventStream } from '../relay/headers.ts'
 import { sendError, sendErrorAnswer } from '../relay/respond.ts'
 import type { ClientRequest, Exchange, Outgoing, Upstream, UpstreamFault } from '../relay/types.ts'
-import { addEvent, addReply } from '../wire/chat-reply.ts'
 import { emptyReply, type ReplyState } from '../wire/reply.ts'
 import { SseSplitter, type SseEvent } from '../wire/sse.ts'
-import { readTokenIds } from '../wire/token-ids.ts'
 import { verdicts, type InvalidReason, type Verdict } from '../summary/verdict.ts'
 import { CompletionTranslator, type ReplyShape } from './completion-reply.ts'
-import { editEvent, editReply, type Asked } from './reply-edit.ts'
 
 /** Refused before generating: the standalone path may be taken. A 503 is an engine that takes no more work. */
 const refusals: readonly number[] = [400, 404, 413, 422, 503]
@@ -21,9 +18,10 @@ export interface Sending {
   readonly upstream: Upstream
   readonly request: ClientRequest
   readonly fork: Outgoing
-  /** How the reply becomes a chat completion; null where it is one. */
+  /** The summary request that the fork answers. */
+  readonly summary: ReadRequest
+  /** How the reply becomes a chat completion; null where it is the endpoint's own. */
   readonly shape: ReplyShape | null
-  readonly asked: Asked
   /** How long response headers may wait for the first event that says something, in ms. */
   readonly holdHeadersMs: number
   /** Judges a reply that ended or said that it ends. */
@@ -64,7 +62,9 @@ class ForkExchange {
   readonly #reject: (error: unknown) => void
   readonly #reply = emptyReply()
   readonly #splitter = new SseSplitter()
-  readonly #translator: CompletionTranslator | null
+  readonly #completion: CompletionTranslator | null
+  readonly #chat: ReplyTranslator | null
+  readonly #edit: ReplyEdit
   #exchange!: Exchange
   #settled = false
   #mode: 'head' | 'whole' | 'stream' | 'surface' = 'head'
@@ -80,7 +80,10 @@ class ForkExchange {
     this.#sending = sending
     this.#resolve = resolve
     this.#reject = reject
-    this.#translator = sending.shape && new CompletionTranslator(sending.shape)
+    const { summary, shape } = sending
+    this.#completion = shape && new CompletionTranslator(shape)
+    this.#chat = shape && summary.endpoint.fromChat(summary)
+    this.#edit = summary.endpoint.edit(summary)
   }
 
   start(): void {
@@ -132,7 +135,7 @@ class ForkExchange {
   #onData(chunk: Buffer): void {
     if (this.#mode === 'stream') {
       for (const received of this.#splitter.push(chunk)) {
-        for (const event of this.#translator?.events(received) ?? [received]) {
+        for (const event of this.#own(received)) {
           this.#onEvent(event)
           if (this.#settled) return
         }
@@ -144,15 +147,22 @@ class ForkExchange {
     }
   }
 
+  /** The events of the endpoint's own for one that the engine sent. */
+  #own(received: SseEvent): SseEvent[] {
+    const events = this.#completion?.events(received) ?? [received]
+    return this.#chat ? events.flatMap((event) => this.#chat!.events(event)) : events
+  }
+
   #onEvent(event: SseEvent): void {
-    const says = addEvent(this.#reply, event)
+    const { reply: reading } = this.#sending.summary.endpoint
+    const says = reading.addEvent(this.#reply, event)
     if (says) this.#firstTokenAt ??= performance.now()
-    if (event.data?.includes('"prompt_token_ids":[')) this.#promptIds ??= readTokenIds(event.data, '"prompt_token_ids":[')
+    if (event.data) this.#promptIds ??= reading.promptIds(event.data)
     if (this.#reply.error || this.#reply.toolCalls || (this.#reply.finish !== null && this.#verdict === null)) {
       this.#verdict = this.#judge()
       if (!this.#verdict.valid) return this.#fail(this.#verdict.reason)
     }
-    const edited = editEvent(event, this.#sending.asked)
+    const edited = this.#edit.event(event)
     if (edited) this.#write(edited)
     if (says) this.#release('forked')
   }
@@ -174,21 +184,23 @@ class ForkExchange {
   /** Thinking that the client asked not to see is not in the reply: whether it ended is the translator's to say. */
   #judge(): Verdict {
     const verdict = this.#sending.judge(this.#reply)
-    const isOpen = this.#translator?.thinkingOpen === true
+    const isOpen = this.#completion?.thinkingOpen === true
     return !verdict.valid && verdict.reason === 'summary_empty' && isOpen ? { valid: false, reason: 'summary_thinking_open' } : verdict
   }
 
   /** A whole reply is judged before a byte of it goes out. */
   #answerWhole(): void {
+    const { reply: reading } = this.#sending.summary.endpoint
     const received = Buffer.concat(this.#held)
-    const json = this.#translator?.whole(received) ?? received
+    const completed = this.#completion?.reply(received) ?? received
+    const json = this.#chat?.reply(completed) ?? completed
     this.#held = []
     this.#firstTokenAt = performance.now()
-    addReply(this.#reply, json)
-    this.#promptIds = readTokenIds(json, '"prompt_token_ids":[')
+    reading.addReply(this.#reply, json)
+    this.#promptIds = reading.promptIds(json)
     this.#verdict = this.#judge()
     if (!this.#verdict.valid) return this.#fail(this.#verdict.reason)
-    const edited = editReply(json, this.#sending.asked)
+    const edited = this.#edit.reply(json)
     this.#head!.headers = withLength(this.#head!.headers, edited.length)
     this.#held.push(edited)
     this.#release('forked')
@@ -198,15 +210,15 @@ class ForkExchange {
 
   /** The reply is no summary: a 422 as long as no byte went out, else an error event and no end mark. */
   #fail(reason: InvalidReason): void {
-    const { response } = this.#sending.request
+    const { response, errors } = this.#sending.request
     const type = 'summary_error'
     this.#verdict = { valid: false, reason }
     this.#exchange.abort()
     if (this.#released) {
-      response.end(Buffer.concat([Buffer.from('data: '), errorBody(reason, verdicts[reason], type), Buffer.from('\n\n')]))
+      response.end(errors.event(reason, verdicts[reason], type))
     } else {
       // OpenAI's SDKs obey the header; without it they would send the whole summary request again.
-      sendErrorAnswer(response, { status: 422, code: reason, message: verdicts[reason], type },
+      sendErrorAnswer(response, errors, { status: 422, code: reason, message: verdicts[reason], type },
         ['x-should-retry', 'false', ...this.#sending.decided('refused')])
     }
     this.#settle('answered')
@@ -214,12 +226,12 @@ class ForkExchange {
 
   #onFault(fault: UpstreamFault): void {
     if (fault === 'unreachable') return this.#settle('rejected')
-    const { response } = this.#sending.request
+    const { response, errors } = this.#sending.request
     this.#verdict = { valid: false, reason: 'summary_engine_error' }
     if (this.#released) {
       cut(response, headerValue(this.#head!.headers, 'content-length') !== undefined)
     } else {
-      sendError(response, 'upstream_reset', ['x-should-retry', 'false', ...this.#sending.decided('forked')])
+      sendError(response, errors, 'upstream_reset', ['x-should-retry', 'false', ...this.#sending.decided('forked')])
     }
     this.#settle('surfaced')
   }

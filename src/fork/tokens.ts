@@ -6,7 +6,7 @@ import type { Asker, Engine } from '../engine/engine.ts'
 import { option, stringOption, type ChatRequest } from '../wire/chat-request.ts'
 import { commonPrefix } from '../wire/token-ids.ts'
 import type { EvidenceIds } from '../conversation/evidence.ts'
-import type { ForkParts } from './build.ts'
+import type { ForkParts } from './parts.ts'
 import { completionsCanServe } from './completion-body.ts'
 import type { ReplyShape } from './completion-reply.ts'
 import type { Measured } from './proof.ts'
@@ -38,7 +38,9 @@ const openingIds = 24
 export async function planTokens(
   engine: Engine, parts: ForkParts, calibration: Calibrated, evidenceIds: EvidenceIds, lost: Measured | null, asker: Asker,
 ): Promise<TokensFork | { readonly user: Measured } | { readonly unavailable: TokensUnavailable }> {
-  const { evidence, summary, headLength } = parts
+  const { headLength } = parts
+  const evidence = parts.evidence.chat
+  const summary = parts.summary.chat
   const { prompt } = evidenceIds
   const model = stringOption(evidence, 'model') ?? ''
   const render = (prompt: Parameters<Engine['render']>[0]): ReturnType<Engine['render']> => engine.render(prompt, calibration, true, null, asker)

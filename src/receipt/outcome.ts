@@ -1,8 +1,8 @@
 // Observes a reply for the outcome line: what it said in the end, whether it is a summary, what the engine reported.
 
+import type { ReplyReading } from '../endpoint/endpoint.ts'
 import { headerValue, isEventStream } from '../relay/headers.ts'
 import type { ReplyEnd, ReplyObserver } from '../relay/types.ts'
-import { addEvent, addReply } from '../wire/chat-reply.ts'
 import { emptyReply, type ReplyState } from '../wire/reply.ts'
 import { SseSplitter } from '../wire/sse.ts'
 import type { Verdict } from '../summary/verdict.ts'
@@ -22,9 +22,11 @@ export class SummaryObserver implements ReplyObserver {
   readonly #chunks: Buffer[] = []
   #size = 0
   #isStream = false
+  readonly #reading: ReplyReading
   readonly #done: (how: ReplyEnd) => void
 
-  constructor(done: (how: ReplyEnd) => void) {
+  constructor(reading: ReplyReading, done: (how: ReplyEnd) => void) {
+    this.#reading = reading
     this.#done = done
   }
 
@@ -37,7 +39,7 @@ export class SummaryObserver implements ReplyObserver {
     if (!this.isReadable) return
     if (this.#isStream) {
       for (const event of this.#splitter.push(chunk)) {
-        if (addEvent(this.reply, event)) this.firstTokenAt ??= performance.now()
+        if (this.#reading.addEvent(this.reply, event)) this.firstTokenAt ??= performance.now()
       }
       return
     }
@@ -48,7 +50,7 @@ export class SummaryObserver implements ReplyObserver {
   end(how: ReplyEnd): void {
     if (this.#chunks.length > 0 && how === 'complete' && this.#size <= wholeBytes) {
       this.firstTokenAt = performance.now()
-      addReply(this.reply, Buffer.concat(this.#chunks))
+      this.#reading.addReply(this.reply, Buffer.concat(this.#chunks))
     }
     this.#done(how)
   }

@@ -5,6 +5,7 @@ export const reasons = {
   evidence_expired: 'The last main request of this conversation is older than evidence.ttl_s.',
   ambiguous_conversation: 'Two recorded conversations fit equally well and would give different forks.',
   model_changed: 'The summary request names another model than the conversation.',
+  endpoint_changed: 'The conversation ran over another endpoint than the summary request.',
   template_changed: 'The summary request names another chat template, or other arguments for it, than the conversation.',
   options_changed: 'The summary request sets an option that can shape the prompt or the cache key to another value.',
   prefix_changed: "The system text or the tools differ from the conversation's, and no known summariser sent the request.",

@@ -2,7 +2,7 @@
 // Never looks into the bytes: compressed or broken bodies are whole bodies too.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { errorDefinitions, type ErrorCode } from '../errors.ts'
+import { errorDefinitions, type ErrorCode, type ErrorForm } from '../errors.ts'
 import { sendError, writeErrorAnswer } from './respond.ts'
 
 export type BodyReading =
@@ -53,14 +53,15 @@ export async function readBody(request: IncomingMessage, limitBytes: number): Pr
 export function refuse(
   request: IncomingMessage,
   response: ServerResponse,
+  form: ErrorForm,
   code: ErrorCode,
   extraHeaders: readonly string[] = [],
 ): void {
   if (!hasBody(request) || request.readableEnded) {
-    sendError(response, code, extraHeaders)
+    sendError(response, form, code, extraHeaders)
     return
   }
-  writeErrorAnswer(response, { code, ...errorDefinitions[code] }, ['connection', 'close', ...extraHeaders])
+  writeErrorAnswer(response, form, { code, ...errorDefinitions[code] }, ['connection', 'close', ...extraHeaders])
   const stop = () => response.end()
   const timer = setTimeout(stop, lingerMs)
   response.once('close', () => clearTimeout(timer))

@@ -79,9 +79,9 @@ export function createRelay(upstream: Upstream, options: RelayOptions = {}): Rel
             if (response.headersSent) {
               cut(response, hasLength)
             } else if (fault !== 'unreachable') {
-              sendError(response, 'upstream_reset', addedHeaders)
+              sendError(response, request.errors, 'upstream_reset', addedHeaders)
             } else {
-              sendError(response, unreachable(error), addedHeaders)
+              sendError(response, request.errors, unreachable(error), addedHeaders)
             }
             settle(fault === 'unreachable' ? 'unreachable' : 'upstream_died')
           },

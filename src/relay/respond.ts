@@ -1,7 +1,7 @@
-// Answers of warmfork's own. Every one is JSON in OpenAI's form with an exact length, and says who made it.
+// Answers of warmfork's own. Every one is JSON in its route's form with an exact length, and says who made it.
 
 import { type ServerResponse, STATUS_CODES } from 'node:http'
-import { errorBody, errorDefinitions, type ErrorCode } from '../errors.ts'
+import { errorDefinitions, openAiErrors, type ErrorCode, type ErrorForm } from '../errors.ts'
 
 /** An error answer whose code does not stand in errors.ts: a reason, a verdict. */
 export interface ErrorAnswer {
@@ -16,8 +16,8 @@ export interface ErrorAnswer {
  * Answers with an error of ours; nothing must have been sent before.
  * @param extraHeaders name, value, …
  */
-export function sendError(response: ServerResponse, code: ErrorCode, extraHeaders: readonly string[] = []): void {
-  sendErrorAnswer(response, { code, ...errorDefinitions[code] }, extraHeaders)
+export function sendError(response: ServerResponse, form: ErrorForm, code: ErrorCode, extraHeaders: readonly string[] = []): void {
+  sendErrorAnswer(response, form, { code, ...errorDefinitions[code] }, extraHeaders)
 }
 
 /**
@@ -26,10 +26,11 @@ export function sendError(response: ServerResponse, code: ErrorCode, extraHeader
  */
 export function sendErrorAnswer(
   response: ServerResponse,
+  form: ErrorForm,
   answer: ErrorAnswer,
   extraHeaders: readonly string[] = [],
 ): void {
-  writeErrorAnswer(response, answer, extraHeaders)
+  writeErrorAnswer(response, form, answer, extraHeaders)
   response.end()
 }
 
@@ -39,10 +40,11 @@ export function sendErrorAnswer(
  */
 export function writeErrorAnswer(
   response: ServerResponse,
+  form: ErrorForm,
   answer: ErrorAnswer,
   extraHeaders: readonly string[] = [],
 ): void {
-  const body = errorBody(answer.code, answer.message, answer.type)
+  const body = form.body(answer.code, answer.message, answer.type)
   response.writeHead(answer.status, [...errorHeaders(answer.code, body), ...extraHeaders])
   response.write(body)
 }
@@ -53,7 +55,7 @@ export function writeErrorAnswer(
  */
 export function errorReplyBytes(code: ErrorCode, extraHeaders: readonly string[] = []): Buffer {
   const { status, message, type } = errorDefinitions[code]
-  const body = errorBody(code, message, type)
+  const body = openAiErrors.body(code, message, type)
   const headers = [...errorHeaders(code, body), 'connection', 'close', ...extraHeaders]
   let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`
   for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`

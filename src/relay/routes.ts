@@ -18,9 +18,6 @@ const closedRoutes: Record<string, string> = {
   '/v1/unload_lora_adapter': 'takes a model away from everyone',
 }
 
-/** The chat endpoint's decoded path. */
-export const chatPath = '/v1/chat/completions'
-
 /** Targets whose decision is remembered, and how long one may be: a few 100 KB at most. */
 const maxRemembered = 256
 const longestRemembered = 512

@@ -1,6 +1,8 @@
 // What relay, fork and engine say to each other about one HTTP exchange. Types only.
 
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { Endpoint } from '../endpoint/endpoint.ts'
+import type { ErrorForm } from '../errors.ts'
 
 /** A client's request, its body held whole, as the traffic server hands it on. */
 export interface ClientRequest {
@@ -16,6 +18,8 @@ export interface ClientRequest {
   /** The whole body; empty when there was none. Never changed. */
   readonly body: Buffer
   readonly response: ServerResponse
+  /** How errors of ours look on its route. */
+  readonly errors: ErrorForm
   /** Aborts when the client goes before its reply was finished. */
   readonly gone: AbortSignal
   /** performance.now() when the request head was read, in ms. */
@@ -91,5 +95,5 @@ export interface Relay {
   pass(request: ClientRequest, options?: PassOptions): Promise<ReplyEnd>
 }
 
-/** Handles a POST to the chat endpoint; whatever it does, the client gets its answer. */
-export type ChatHandler = (request: ClientRequest, relay: Relay) => Promise<void>
+/** Handles a POST to an endpoint of conversations; whatever it does, the client gets its answer. */
+export type ConversationHandler = (request: ClientRequest, relay: Relay, endpoint: Endpoint) => Promise<void>

@@ -27,13 +27,23 @@ const tools = oneOf('absent', 'empty', 'absent-or-empty', 'one-foreign', 'presen
 
 const section = { error: 'a section with keys indented below it' }
 
+/** Headers have names without regard to case. */
+const header = z.strictObject({
+  name: name('the name of a header').toLowerCase(),
+  /** Stands in its value. */
+  contains: marker,
+}, section)
+
 const traits = z.strictObject({
+  /** Where the request is sent; any endpoint where it is left out. */
+  endpoint: oneOf('chat', 'responses', 'messages').optional(),
+  header: header.optional(),
   /** Stands in the leading system text. */
   system: marker.optional(),
   /** Stands in the last message. */
   last: marker.optional(),
   tools,
-}, section).refine((given) => given.system !== undefined || given.last !== undefined, { error: 'given a marker: system, last, or both' })
+}, section).refine((given) => given.system !== undefined || given.last !== undefined || given.header !== undefined, { error: 'given a marker: system, last or header' })
 
 const schema = z.strictObject({
   agent: name('the name of the agent'),
@@ -54,7 +64,7 @@ export type Agent = z.infer<typeof schema> & {
 }
 
 const keysOf: Readonly<Record<string, readonly string[]>> = {
-  '': Object.keys(schema.shape), traits: ['system', 'last', 'tools'], reply: ['closing_tag'],
+  '': Object.keys(schema.shape), traits: ['endpoint', 'header', 'system', 'last', 'tools'], 'traits.header': ['name', 'contains'], reply: ['closing_tag'],
 }
 
 /** Agent files that cannot be used. Its message is one sentence a fault, with file, key and what to do. */

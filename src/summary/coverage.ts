@@ -1,10 +1,12 @@
 // Which part of the evidence a structured summary request asks to have summarised, and what it brings beyond (R3).
 // Covers nothing that the summary request does not hold byte for byte, and starts at the beginning or not at all.
 
-import { bytesOf, sameBytes, type Slice } from '../wire/json-slices.ts'
+import type { ReadRequest } from '../endpoint/endpoint.ts'
+import { isCut } from '../endpoint/items.ts'
+import { sameBytes, type Slice } from '../wire/json-slices.ts'
 import { isFront, type ChatRequest, type Message } from '../wire/chat-request.ts'
 import type { Reason } from '../receipt/reasons.ts'
-import { endAtGroup, hasOpenGroup } from './tool-groups.ts'
+import { endOfHead, hasOpenGroup } from './tool-groups.ts'
 
 export interface Covered {
   readonly covered: true
@@ -27,12 +29,14 @@ export interface Covered {
 export type Coverage = Covered | { readonly covered: false, readonly reason: Reason }
 
 /**
- * @param evidence the recorded main request
- * @param summary the summary request
+ * @param read the recorded main request
+ * @param asked the summary request
  * @param knownSummariser an agent's data file knows the request: its own system text is then to be expected
  * @param foreignTool the file says that one tool of the summariser's own stands in place of the conversation's
  */
-export function structuredCoverage(evidence: ChatRequest, summary: ChatRequest, knownSummariser: boolean, foreignTool = false): Coverage {
+export function structuredCoverage(read: ReadRequest, asked: ReadRequest, knownSummariser: boolean, foreignTool = false): Coverage {
+  const evidence = read.chat
+  const summary = asked.chat
   const sharedFront = sharedLead(evidence, 0, evidence.frontLength, summary, 0, summary.frontLength)
   const foreignFront = summary.messages.slice(sharedFront, summary.frontLength)
   const tools = compareTools(evidence, summary, foreignTool)
@@ -42,7 +46,10 @@ export function structuredCoverage(evidence: ChatRequest, summary: ChatRequest, 
   const run = sharedLead(evidence, evidence.frontLength, evidence.messages.length, summary, summary.frontLength, summary.messages.length)
   if (run === 0) return { covered: false, reason: startsLater(evidence, summary) ? 'mid_range' : 'coverage_unproven' }
 
-  const headLength = endAtGroup(evidence.messages, evidence.frontLength + run, summary.messages[summary.frontLength + run])
+  // Where only the instruction follows, it is taken out of its item; what is to follow as it came begins with one.
+  const moved = summary.frontLength - evidence.frontLength
+  const canCut = (length: number): boolean => length + moved >= summary.messages.length - 1 || isCut(asked, length + moved)
+  const headLength = endOfHead(read, evidence.frontLength + run, summary.messages[summary.frontLength + run], canCut)
   const headTurns = headLength - evidence.frontLength
   if (headTurns <= 0) return { covered: false, reason: 'incomplete_tool_group' }
 
@@ -88,10 +95,4 @@ function compareTools(evidence: ChatRequest, summary: ChatRequest, foreignTool: 
   const isOurs = (tool: Slice, their: Slice): boolean => sameBytes(evidence.body, tool, summary.body, their)
   if (ours.length === theirs.length && ours.every((tool, i) => isOurs(tool, theirs[i]!))) return 'same'
   return foreignTool && theirs.length === 1 && !ours.some((tool) => isOurs(tool, theirs[0]!)) ? 'left-out' : 'other'
-}
-
-/** The bytes of a request's first turn, to be searched for in recorded bodies; null where there is none. */
-export function firstTurn(request: ChatRequest): Buffer | null {
-  const first = request.messages[request.frontLength]
-  return first ? bytesOf(request.body, first.slice) : null
 }

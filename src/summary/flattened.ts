@@ -1,16 +1,21 @@
 // Which part of the evidence a flattened summary request asks to have summarised: the history is one text with labels.
 // What is aligned leaves the text, what is not stays in the directive: nothing of the agent's request is lost.
 
+import type { ReadRequest } from '../endpoint/endpoint.ts'
 import { isFront, textInsides, textParts, type ChatRequest } from '../wire/chat-request.ts'
 import { sameBytes } from '../wire/json-slices.ts'
 import type { Coverage } from './coverage.ts'
 import { align, type Alignment } from './transcript.ts'
-import { endAtGroup } from './tool-groups.ts'
+import { endOfHead } from './tool-groups.ts'
 
 /**
+ * @param read the recorded main request
+ * @param asked the summary request
  * @param knownSummariser an agent's data file knows the request: its own system text is then to be expected
  */
-export function flattenedCoverage(evidence: ChatRequest, summary: ChatRequest, knownSummariser: boolean): Coverage {
+export function flattenedCoverage(read: ReadRequest, asked: ReadRequest, knownSummariser: boolean): Coverage {
+  const evidence = read.chat
+  const summary = asked.chat
   const front = summary.messages.slice(0, summary.frontLength)
   const turns = summary.messages.slice(summary.frontLength)
   if ((summary.tools?.length ?? 0) > 0) return { covered: false, reason: 'prefix_changed' }
@@ -24,7 +29,7 @@ export function flattenedCoverage(evidence: ChatRequest, summary: ChatRequest, k
   const text = [...foreign, ...turns].flatMap(({ slice }) => textParts(summary.body, slice)).join('\n\n')
   const alignment = align(text, evidence)
   if (!alignment) return { covered: false, reason: startsLater(text, evidence) ? 'mid_range' : 'coverage_unproven' }
-  const headLength = endAtGroup(evidence.messages, evidence.frontLength + alignment.ends.length)
+  const headLength = endOfHead(read, evidence.frontLength + alignment.ends.length)
   const headTurns = headLength - evidence.frontLength
   if (headTurns <= 0) return { covered: false, reason: 'incomplete_tool_group' }
   return {

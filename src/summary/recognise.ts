@@ -1,6 +1,7 @@
-// What a chat request is: main, side or summary. Explicit beats inferred; a wrong fork is worse than a missed one.
+// What a request is: main, side or summary. Explicit beats inferred; a wrong fork is worse than a missed one.
 
 import type { IncomingHttpHeaders } from 'node:http'
+import type { ReadRequest } from '../endpoint/endpoint.ts'
 import { isFront, readText, type ChatRequest } from '../wire/chat-request.ts'
 import { stringAtPath } from '../conversation/conversation-id.ts'
 import type { Growth } from '../conversation/content.ts'
@@ -28,6 +29,7 @@ const tailWindow = 128 * 1024
 /** Knows the agents' markers; made once. */
 export class Recogniser {
   readonly #agents: readonly Agent[]
+  readonly #headers: readonly HeaderTrait[]
   readonly #markers: readonly Buffer[]
   readonly #longestMarker: number
   /** Bodies that were searched and are nothing special, and whether they have tools. */
@@ -38,7 +40,9 @@ export class Recogniser {
   constructor(agents: readonly Agent[], options: { generic: boolean } = { generic: false }) {
     this.#agents = agents
     this.#generic = options.generic
-    const markers = agents.map((agent) => agent.traits.last ?? agent.traits.system!)
+    this.#headers = agents.flatMap(({ traits }) => traits.header ?? [])
+    // Every trait must hold: of an agent that says itself what it asks for nothing else is searched.
+    const markers = agents.filter(({ traits }) => !traits.header).map(({ traits }) => traits.last ?? traits.system!)
     // In a JSON body a marker stands as JSON writes it.
     this.#markers = [...new Set([...markers.map((marker) => JSON.stringify(marker).slice(1, -1)), metadataKey])].map((marker) => Buffer.from(marker))
     this.#longestMarker = Math.max(...this.#markers.map((marker) => marker.length))
@@ -49,7 +53,7 @@ export class Recogniser {
    * @param grown the recorded body that this one grows, and by what: of a plain one only what is new is searched
    */
   mayBeSpecial(headers: IncomingHttpHeaders, body: Buffer, grown?: { recorded: Buffer, growth: Growth }): boolean {
-    if (headers[header] !== undefined) return true
+    if (headers[header] !== undefined || this.#headers.some((trait) => headerHolds(trait, headers))) return true
     const known = grown?.growth.sameFront ? this.#plain.get(grown.recorded) : undefined
     const windows = known ? [this.#news(body, grown!.growth)] : ends(body)
     if (this.#markers.some((marker) => windows.some((window) => window.includes(marker)))) return true
@@ -66,9 +70,9 @@ export class Recogniser {
   }
 
   /** @param request the request as read, or null where its body cannot be read */
-  recognise(headers: IncomingHttpHeaders, request: ChatRequest | null): RequestKind {
+  recognise(headers: IncomingHttpHeaders, request: ReadRequest | null): RequestKind {
     const said = saidBy(headers, request)
-    const agent = request ? this.#agents.find((candidate) => traitsOf(candidate, request).every(({ holds }) => holds)) ?? null : null
+    const agent = request ? this.#agents.find((candidate) => traitsOf(candidate, headers, request).every(({ holds }) => holds)) ?? null : null
     switch (said) {
       case 'main': return { kind: 'main' }
       case 'side': return { kind: 'side' }
@@ -76,7 +80,7 @@ export class Recogniser {
       case 'conversation-summary': return { kind: 'conversation-summary' }
       default:
         if (agent) return { kind: 'summary', agent }
-        return this.#generic && request && isPossible(request) ? { kind: 'possible' } : { kind: 'main' }
+        return this.#generic && request && isPossible(request.chat) ? { kind: 'possible' } : { kind: 'main' }
     }
   }
 }
@@ -87,26 +91,34 @@ function ends(body: Buffer): Buffer[] {
 }
 
 /** What the client says that its request is, or null. */
-export function saidBy(headers: IncomingHttpHeaders, request: ChatRequest | null): string | null {
+export function saidBy(headers: IncomingHttpHeaders, request: ReadRequest | null): string | null {
   const value = headers[header] ?? (request && stringAtPath(request, metadataPath))
   return value === null ? null : String(value)
 }
 
 export interface Trait {
-  readonly name: 'system' | 'last' | 'tools'
+  readonly name: 'endpoint' | 'header' | 'system' | 'last' | 'tools'
   /** What the agent's file says of it. */
   readonly wanted: string
   readonly holds: boolean
 }
 
 /** The traits that an agent's file names, each looked at in a request: all of them must hold. */
-export function traitsOf(agent: Agent, request: ChatRequest): Trait[] {
-  const { system, last, tools } = agent.traits
-  const { front, trailing } = endsOf(request)
-  const found: Trait[] = [{ name: 'tools', wanted: tools, holds: toolsFit(tools, request) }]
+export function traitsOf(agent: Agent, headers: IncomingHttpHeaders, request: ReadRequest): Trait[] {
+  const { endpoint, header, system, last, tools } = agent.traits
+  const { front, trailing } = endsOf(request.chat)
+  const found: Trait[] = [{ name: 'tools', wanted: tools, holds: toolsFit(tools, request.chat) }]
+  if (endpoint !== undefined) found.push({ name: 'endpoint', wanted: endpoint, holds: endpoint === request.endpoint.name })
+  if (header !== undefined) found.push({ name: 'header', wanted: `${header.name}: ${header.contains}`, holds: headerHolds(header, headers) })
   if (system !== undefined) found.push({ name: 'system', wanted: system, holds: front.some((text) => text.includes(system)) })
   if (last !== undefined) found.push({ name: 'last', wanted: last, holds: trailing.includes(last) })
   return found
+}
+
+type HeaderTrait = NonNullable<Agent['traits']['header']>
+
+function headerHolds({ name, contains }: HeaderTrait, headers: IncomingHttpHeaders): boolean {
+  return String(headers[name] ?? '').includes(contains)
 }
 
 interface Ends {

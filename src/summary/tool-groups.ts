@@ -1,5 +1,7 @@
 // Tool groups: an assistant message with tool calls and all the tool messages that answer it. Never cut in two (R3).
 
+import type { ReadRequest } from '../endpoint/endpoint.ts'
+import { isCut } from '../endpoint/items.ts'
 import type { Message } from '../wire/chat-request.ts'
 
 /**
@@ -36,4 +38,15 @@ export function endAtGroup(messages: readonly Message[], length: number, next?: 
   // A call may be answered more than once: its group goes on behind the run.
   if (messages[length]?.role === 'tool' || next?.role === 'tool') return Math.max(0, run.findLastIndex((message) => message.callIds.length > 0))
   return length
+}
+
+/**
+ * The same, and where the evidence's own items can be cut.
+ * @param canCut further places that will not do
+ */
+export function endOfHead(evidence: ReadRequest, length: number, next?: Message, canCut: (length: number) => boolean = () => true): number {
+  const { messages } = evidence.chat
+  let end = endAtGroup(messages, length, next)
+  while (end > 0 && !(isCut(evidence, end) && canCut(end))) end = endAtGroup(messages, end - 1)
+  return end
 }

@@ -1,7 +1,7 @@
 // What a chat reply said in the end: finish, usage, errors, and, where asked, its text. Reads any split alike.
 
-import { emptyReply, tokenCount, type ReplyState, type Usage } from './reply.ts'
-import { isDone, SseSplitter, type SseEvent } from './sse.ts'
+import { tokenCount, type ReplyState, type Usage } from './reply.ts'
+import { isDone, type SseEvent } from './sse.ts'
 
 /** The parts of vLLM's chat replies and chunks that are read; all of it may be missing. */
 interface WireReply {
@@ -103,16 +103,4 @@ function readUsage(usage: WireUsage): Usage {
     completionTokens: tokenCount(usage.completion_tokens),
     cachedTokens: cached !== null && promptTokens !== null && cached > promptTokens ? null : cached,
   }
-}
-
-/**
- * What the last bytes of a reply say about its end: enough for evidence, without reading every event.
- * @param tail the last bytes of the body
- * @param isWhole whether the tail is the whole body; else its first event is cut and left out
- */
-export function readTail(tail: Buffer, isWhole: boolean): ReplyState {
-  const events = new SseSplitter().push(tail)
-  const state = emptyReply()
-  for (const event of isWhole ? events : events.slice(1)) addEvent(state, event)
-  return state
 }

@@ -88,20 +88,23 @@ export function stringMember(body: Buffer, object: Slice, key: string): string |
   return member ? stringAt(body, member.value) : null
 }
 
+/** The top-level members of a request of any endpoint. */
+export type WithMembers = Pick<ChatRequest, 'body' | 'members'>
+
 /** The value under a top-level key; undefined where it is absent or null, which vLLM takes for absent. */
-export function option(request: ChatRequest, key: string): Slice | undefined {
+export function option(request: WithMembers, key: string): Slice | undefined {
   const member = memberNamed(request.members, key)
   return member && !isNull(request.body, member.value) ? member.value : undefined
 }
 
 /** The string under a top-level key, or null. */
-export function stringOption(request: ChatRequest, key: string): string | null {
+export function stringOption(request: WithMembers, key: string): string | null {
   const value = option(request, key)
   return value ? stringAt(request.body, value) : null
 }
 
 /** The number under a top-level key, or null. vLLM takes a number in quotes, and a boolean, for a number (pydantic, lax). */
-export function numberOption(request: ChatRequest, key: string): number | null {
+export function numberOption(request: WithMembers, key: string): number | null {
   const value = option(request, key)
   if (!value) return null
   const text = stringAt(request.body, value) ?? request.body.toString('latin1', value.start, value.end)
@@ -112,7 +115,7 @@ export function numberOption(request: ChatRequest, key: string): number | null {
 }
 
 /** The boolean under a top-level key as vLLM reads it (pydantic, lax), or null where it is absent or none. */
-export function booleanOption(request: ChatRequest, key: string): boolean | null {
+export function booleanOption(request: WithMembers, key: string): boolean | null {
   const value = option(request, key)
   return value ? booleanAt(request.body, value) : null
 }

@@ -2,7 +2,7 @@
 // texts made to be slow. The time should grow as the text does.
 
 import { flattenedCoverage } from '../../src/summary/flattened.ts'
-import { readChatRequest, type ChatRequest } from '../../src/wire/chat-request.ts'
+import { chat } from '../../src/endpoint/chat.ts'
 import { conversation, type Message } from '../helpers/conversation.ts'
 import { flattenings } from '../helpers/transcripts.ts'
 
@@ -43,8 +43,8 @@ function measure(name: string, messages: readonly Message[], transcript: string)
   const times: number[] = []
   let covered = 0
   for (let round = 0; round < rounds; round++) {
-    const evidence = readChatRequest(body) as ChatRequest
-    const summary = readChatRequest(asked) as ChatRequest
+    const evidence = chat.read(body)!
+    const summary = chat.read(asked)!
     const before = process.cpuUsage()
     const coverage = flattenedCoverage(evidence, summary, true)
     const spent = process.cpuUsage(before)

@@ -2,22 +2,23 @@
 
 import { structuredCoverage } from '../../src/summary/coverage.ts'
 import { directive } from '../../src/summary/directive.ts'
-import { asFollowing, forkBody, forkMessages, ownMessages } from '../../src/fork/build.ts'
+import { chat } from '../../src/endpoint/chat.ts'
+import { asFollowing, forkMessages, ownMessages } from '../../src/fork/build.ts'
 import { optionsAgainstFork } from '../../src/fork/options.ts'
 import { tokenizeBody } from '../../src/engine/prompt.ts'
-import { isWholeJson, readChatRequest } from '../../src/wire/chat-request.ts'
+import { isWholeJson } from '../../src/wire/chat-request.ts'
 import { commonPrefix, readTokenIds } from '../../src/wire/token-ids.ts'
 
 /** @returns name and CPU time in ms, as often as one plan does it */
 export function partsOfAPlan(main: object, summary: object, tokens: number): [string, number][] {
   const mainBody = Buffer.from(JSON.stringify(main))
   const summaryBody = Buffer.from(JSON.stringify(summary))
-  const evidence = readChatRequest(mainBody)!
-  const request = readChatRequest(summaryBody)!
+  const evidence = chat.read(mainBody)!
+  const request = chat.read(summaryBody)!
   const coverage = structuredCoverage(evidence, request, true)
   if (!coverage.covered) throw new Error('the summary request does not cover the conversation')
   const parts = {
-    evidence, summary: request, headLength: coverage.headLength, following: asFollowing(summaryBody, coverage.following),
+    evidence, summary: request, headLength: coverage.headLength, following: asFollowing(request, coverage.following),
     directive: directive(summaryBody, coverage.foreignFront, coverage.instruction)!,
   }
   const dialect = { renamesReasoning: true, effortSetsThinking: true }
@@ -27,8 +28,8 @@ export function partsOfAPlan(main: object, summary: object, tokens: number): [st
   const other = Uint32Array.from(read)
 
   return [
-    ['reading the evidence', timed(() => readChatRequest(mainBody))],
-    ['reading the summary request', timed(() => readChatRequest(summaryBody))],
+    ['reading the evidence', timed(() => chat.read(mainBody))],
+    ['reading the summary request', timed(() => chat.read(summaryBody))],
     ['checking that it is JSON to the last byte', timed(() => isWholeJson(summaryBody))],
     ['coverage and directive', timed(() => {
       structuredCoverage(evidence, request, true)
@@ -36,13 +37,13 @@ export function partsOfAPlan(main: object, summary: object, tokens: number): [st
     })],
     ['comparing options', timed(() => optionsAgainstFork(evidence, request))],
     ['three bodies for /tokenize', timed(() => {
-      tokenizeBody({ options: evidence, messages: ownMessages(evidence) }, dialect, true)
-      tokenizeBody({ options: evidence, messages: ownMessages(evidence) }, dialect, false)
-      tokenizeBody({ options: evidence, messages: forkMessages(parts) }, dialect, true)
+      tokenizeBody({ options: evidence.chat, messages: ownMessages(evidence.chat) }, dialect, true)
+      tokenizeBody({ options: evidence.chat, messages: ownMessages(evidence.chat) }, dialect, false)
+      tokenizeBody({ options: evidence.chat, messages: forkMessages(parts) }, dialect, true)
     })],
     ["token ids of three answers and the reply", 4 * timed(() => readTokenIds(answer, '"tokens":['))],
     ['common prefixes', 2 * timed(() => commonPrefix(read, other))],
-    ['splicing the fork', timed(() => forkBody(parts, { toolChoiceNone: true, maxTokens: 4096 }))],
+    ['splicing the fork', timed(() => chat.forkBody(parts, { toolChoiceNone: true, maxTokens: 4096 }))],
   ]
 }
 

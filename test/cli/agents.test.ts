@@ -48,8 +48,8 @@ t.test('a file that cannot be classified, and a command without one, end with on
   const cwd = t.testdir({ 'not.json': '{"messages":', 'other.json': '{"input":"a"}' })
   for (const [args, sentence] of [
     [['classify', 'gone.json'], /^warmfork: The file "gone\.json" cannot be read: .*\n$/],
-    [['classify', 'not.json'], /^warmfork: The file "not\.json" holds no chat request: .*\n$/],
-    [['classify', 'other.json'], /^warmfork: The file "other\.json" holds no chat request: .*\n$/],
+    [['classify', 'not.json'], /^warmfork: The file "not\.json" holds no request of \/v1\/chat\/completions.*: .*\n$/],
+    [['classify', 'other.json'], /^warmfork: The file "other\.json" holds no request of \/v1\/chat\/completions.*: .*\n$/],
     [['classify'], /^warmfork: classify on the command line has no file: .*\n$/],
     [['agents', 'too-many'], /^warmfork: too-many on the command line belongs to no flag: .*\n$/],
   ] as const) {

@@ -4,7 +4,9 @@ import { conversationInBody } from '../../src/conversation/conversation-id.ts'
 import { opening } from '../../src/conversation/content.ts'
 import type { Evidence } from '../../src/conversation/evidence.ts'
 import type { ExpiredEvidence } from '../../src/conversation/store.ts'
-import { assistant, chatRequest, system, user } from '../helpers/chat-requests.ts'
+import { chat } from '../../src/endpoint/chat.ts'
+import type { Endpoint } from '../../src/endpoint/endpoint.ts'
+import { assistant, readRequest, system, user } from '../helpers/chat-requests.ts'
 import { evidenceOf } from '../helpers/evidence.ts'
 
 const sources = { headers: [], bodyFields: ['session_id'] }
@@ -13,7 +15,7 @@ const foreign = { role: 'system', content: 'You write summaries.' }
 const instruction = user('Summarise.')
 
 function choose(live: readonly Evidence[], summary: object, options: { conversation?: string, expired?: ExpiredEvidence[] } = {}): Choice {
-  const request = chatRequest(summary)
+  const request = readRequest(summary)
   const conversation = options.conversation ?? conversationInBody(request, sources)
   return chooseEvidence({ live, expired: options.expired ?? [] }, { summary: request, conversation, knownSummariser: true, shape: 'structured', sources })
 }
@@ -44,7 +46,7 @@ t.test('an id in the body narrows like one in a header', async (t) => {
   const lines = [evidenceOf(body('x'), { id: 'x' }), evidenceOf(body('y'), { id: 'y' })]
   t.strictSame(names(choose(lines, { ...summary, session_id: 'y' })), ['y'])
   t.strictSame(names(choose(lines, { ...summary, session_id: 'z' })), ['x', 'y'])
-  t.equal(conversationOf(lines[0]!, sources), conversationInBody(chatRequest(body('x')), sources))
+  t.equal(conversationOf(lines[0]!, sources), conversationInBody(readRequest(body('x')), sources))
 })
 
 t.test('side requests that share the id do not win over the main line', async (t) => {
@@ -76,7 +78,7 @@ t.test('another model is taken only where there is none of the summary’s [case
 })
 
 t.test('without evidence the reason says whether there once was some', async (t) => {
-  const name = opening(chatRequest(summary))
+  const name = opening(readRequest(summary).chat)
   t.equal(names(choose([], summary)), 'no_warm_evidence')
   t.equal(names(choose([], summary, { expired: [{ conversation: null, opening: name }] })), 'evidence_expired')
   t.equal(names(choose([], summary, { expired: [{ conversation: 'c', opening: 'other' }], conversation: 'c' })), 'evidence_expired')
@@ -105,4 +107,15 @@ t.test('evidence by id alone is that of the conversation, and of no conversation
   const [a, b] = [evidenceOf({ messages: [] }, { conversation: 'c' }), evidenceOf({ messages: [] }, { conversation: 'd' })]
   t.strictSame(evidenceById({ live: [a, b], expired: [] }, 'd', sources).map(({ id }) => id), [b.id])
   t.strictSame(evidenceById({ live: [a, b, evidenceOf({ messages: [] })], expired: [] }, null, sources), [])
+})
+
+t.test('evidence of another endpoint is none, and says so where it alone fits, by content or by id', async (t) => {
+  const elsewhere: Endpoint = { ...chat, name: 'responses' }
+  const body = { model: 'm', messages: [system, ...turns] }
+  const foreignLine = evidenceOf(body, { id: 'f', endpoint: elsewhere, conversation: 'c' })
+  t.equal(names(choose([foreignLine], summary)), 'endpoint_changed')
+  t.strictSame(names(choose([foreignLine, evidenceOf(body, { id: 'a' })], summary)), ['a'])
+  const other = evidenceOf({ model: 'm', messages: [system, user('other')] }, { endpoint: elsewhere, conversation: 'c' })
+  t.equal(names(choose([other], summary)), 'no_warm_evidence')
+  t.equal(names(choose([other], summary, { conversation: 'c' })), 'endpoint_changed')
 })

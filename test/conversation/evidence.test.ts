@@ -31,6 +31,6 @@ t.test('evidence is read as a chat request, or found unreadable, each time alike
   const other = evidenceOf('not json')
   t.equal(evidenceRequest(other), null)
   for (let i = 0; i < 100; i++) evidenceRequest(evidenceOf({ messages: [], i }))
-  t.strictSame(evidenceRequest(evidence)!.messages, [])
+  t.strictSame(evidenceRequest(evidence)!.chat.messages, [])
   t.equal(evidenceRequest(other), null)
 })

@@ -7,7 +7,7 @@ import { answer, assistant, bytes, calls, chatRequest, system, user } from '../h
 import { evidenceOf } from '../helpers/evidence.ts'
 import { holds } from '../helpers/property.ts'
 
-const extendsLine = (recorded: Buffer, body: Buffer): boolean => growth(recorded, body) !== null
+const extendsLine = (recorded: Buffer, body: Buffer): boolean => growth(recorded, body, 'messages') !== null
 
 const talk = [system, user('one'), calls('a'), answer('a'), assistant('two')]
 

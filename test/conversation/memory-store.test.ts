@@ -4,6 +4,8 @@ import t from 'tap'
 import { evidenceBytes, type Evidence } from '../../src/conversation/evidence.ts'
 import { MemoryStore } from '../../src/conversation/memory-store.ts'
 import { opening } from '../../src/conversation/content.ts'
+import { chat } from '../../src/endpoint/chat.ts'
+import type { Endpoint } from '../../src/endpoint/endpoint.ts'
 import { chatRequest, system, user } from '../helpers/chat-requests.ts'
 import { evidenceOf } from '../helpers/evidence.ts'
 
@@ -143,15 +145,18 @@ t.test('memory is never above the bound, whatever comes', async (t) => {
 
 t.test('the lines of a conversation are its own, the most recently used first, and no more than asked for', async (t) => {
   const { store: memory } = store()
+  const other: Endpoint = { ...chat, name: 'responses' }
   for (const id of ['a', 'b', 'c']) await memory.put(evidenceOf('{}', { id, conversation: 'x' }))
   await memory.put(evidenceOf('{}', { id: 'd', conversation: null }))
   await memory.put(evidenceOf('{}', { id: 'e', conversation: 'x', tenant: 'other' }))
-  const ids = async (...of: Parameters<MemoryStore['lines']>) => (await memory.lines(...of)).map(({ id }) => id)
-  t.strictSame(await ids('t', 'x', 9), ['c', 'b', 'a'])
-  t.strictSame(await ids('t', 'x', 2), ['c', 'b'])
-  t.strictSame(await ids('t', null, 9), ['d'])
-  t.strictSame(await ids('t', 'y', 9), [])
+  await memory.put(evidenceOf('{}', { id: 'elsewhere', conversation: 'x', endpoint: other }))
+  const ids = async (conversation: string | null, limit: number, endpoint = chat) => (await memory.lines({ tenant: 't', endpoint, conversation }, limit)).map(({ id }) => id)
+  t.strictSame(await ids('x', 9), ['c', 'b', 'a'])
+  t.strictSame(await ids('x', 2), ['c', 'b'])
+  t.strictSame(await ids(null, 9), ['d'])
+  t.strictSame(await ids('y', 9), [])
+  t.strictSame(await ids('x', 9, other), ['elsewhere'])
   await memory.put(evidenceOf('{}', { id: 'f', conversation: 'x' }), 'b')
   await memory.drop('t', 'a')
-  t.strictSame(await ids('t', 'x', 9), ['f', 'c'])
+  t.strictSame(await ids('x', 9), ['f', 'c'])
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
+import { chat } from '../../src/endpoint/chat.ts'
 import { ReplyRecorder, type RecordedReply } from '../../src/conversation/recorder.ts'
 import type { ReplyEnd } from '../../src/relay/types.ts'
 import { holds } from '../helpers/property.ts'
@@ -11,7 +12,7 @@ const jsonHeaders = ['content-type', 'application/json']
 function record(chunks: readonly Buffer[], options: { headers?: string[], how?: ReplyEnd, keepWhole?: boolean, status?: number } = {}): RecordedReply | null {
   const { headers = streamHeaders, how = 'complete', keepWhole = false, status = 200 } = options
   let recorded: RecordedReply | null = null
-  const recorder = new ReplyRecorder({ keepWhole }, (reply) => {
+  const recorder = new ReplyRecorder(chat.reply, { keepWhole }, (reply) => {
     assert.equal(recorded, null)
     recorded = reply
   })
@@ -92,6 +93,6 @@ t.test('an encoded reply is not read, and one without a head is none [case 30]',
   t.equal(record([Buffer.from(end)], { headers: [...streamHeaders, 'Content-Encoding', 'gzip'] }), null)
   t.match(record([Buffer.from(end)], { headers: [...streamHeaders, 'content-encoding', 'identity'] }), { cleanEnd: true })
   let called = false
-  new ReplyRecorder({ keepWhole: false }, () => (called = true)).end('complete')
+  new ReplyRecorder(chat.reply, { keepWhole: false }, () => (called = true)).end('complete')
   t.equal(called, false)
 })

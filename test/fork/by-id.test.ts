@@ -1,14 +1,14 @@
 import t from 'tap'
 import { mainLine, partsById } from '../../src/fork/by-id.ts'
 import type { Evidence } from '../../src/conversation/evidence.ts'
-import { answer, assistant, calls, chatRequest, system, user } from '../helpers/chat-requests.ts'
+import { answer, assistant, calls, readRequest, system, user } from '../helpers/chat-requests.ts'
 import { evidenceOf } from '../helpers/evidence.ts'
 
 const talk = [system, user('one'), assistant('two'), user('three')]
 
 function parts(summary: object[], said: Partial<Evidence> = {}, messages: object[] = talk): { reason: string } | { head: number, following: string[], directive: string } {
   const body = { model: 'm', messages }
-  const found = partsById(evidenceOf(body, said), chatRequest(body), chatRequest({ messages: summary }))
+  const found = partsById(evidenceOf(body, said), readRequest(body), readRequest({ messages: summary }))
   return 'reason' in found ? { reason: found.reason } : { head: found.headLength, following: found.following.map(({ json }) => json.toString()), directive: found.directive.toString() }
 }
 

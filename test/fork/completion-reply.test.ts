@@ -31,7 +31,7 @@ function stream(translator: CompletionTranslator, ...events: SseEvent[]): any[] 
 
 function whole(text: string, of: Partial<ReplyShape> = {}, more: object = {}): any {
   const json = { ...base, choices: [{ index: 0, text, logprobs: null, finish_reason: 'stop', stop_reason: null, token_ids: [1, 2], prompt_logprobs: null, prompt_token_ids: [3], ...more }], usage }
-  return JSON.parse(new CompletionTranslator({ ...shape, ...of }).whole(Buffer.from(JSON.stringify(json))).toString('utf8'))
+  return JSON.parse(new CompletionTranslator({ ...shape, ...of }).reply(Buffer.from(JSON.stringify(json))).toString('utf8'))
 }
 
 t.test('a whole reply has the keys of a chat completion, in its order', async (t) => {
@@ -81,7 +81,7 @@ t.test('errors, comments, the end mark and what is no JSON stay as they are', as
   for (const kept of [event({ error: { message: 'x' } }), event('[DONE]'), event('{"id'), event('null'), { raw: Buffer.from(': alive\n\n'), data: null }]) {
     t.same(translator.events(kept), [kept])
   }
-  for (const body of ['{"error":{"message":"x"}}', 'no JSON', '{"choices":[]}', 'null', '[]']) t.equal(translator.whole(Buffer.from(body)).toString(), body)
+  for (const body of ['{"error":{"message":"x"}}', 'no JSON', '{"choices":[]}', 'null', '[]']) t.equal(translator.reply(Buffer.from(body)).toString(), body)
 })
 
 t.test('text outside the basic plane, and marks inside the text, come through unchanged', async (t) => {

@@ -1,16 +1,18 @@
 import t from 'tap'
-import { optionsAgainstFork, roleOf } from '../../src/fork/options.ts'
-import { calls, answer, chatRequest, system, tool, user } from '../helpers/chat-requests.ts'
+import { chatOptions } from '../../src/endpoint/chat-options.ts'
+import { roleOf } from '../../src/endpoint/role.ts'
+import { optionsAgainstFork } from '../../src/fork/options.ts'
+import { calls, answer, readRequest, system, tool, user } from '../helpers/chat-requests.ts'
 
 const messages = [system, user('one')]
 
 /** The reason against a fork of a request with these members by a summary with those. */
 function against(evidence: object, summary: object): string | null {
-  return optionsAgainstFork(chatRequest({ model: 'm', messages, ...evidence }), chatRequest({ model: 'm', messages, ...summary }))
+  return optionsAgainstFork(readRequest({ model: 'm', messages, ...evidence }), readRequest({ model: 'm', messages, ...summary }))
 }
 
 function againstRaw(evidence: string, summary: string): string | null {
-  return optionsAgainstFork(chatRequest(`{"messages":[{"role":"user","content":"a"}],${evidence}}`), chatRequest(`{"messages":[{"role":"user","content":"a"}],${summary}}`))
+  return optionsAgainstFork(readRequest(`{"messages":[{"role":"user","content":"a"}],${evidence}}`), readRequest(`{"messages":[{"role":"user","content":"a"}],${summary}}`))
 }
 
 /** What vLLM reads into the prompt, the cache key or the cache's use. */
@@ -28,16 +30,16 @@ const shapesTheAnswer = [
 ]
 
 t.test('every option of vLLM goes into a fork from where it belongs (R2)', async (t) => {
-  for (const key of shapesThePrompt) t.equal(roleOf(key), 'prompt', key)
-  for (const key of shapesTheAnswer) t.equal(roleOf(key), 'answer', key)
-  for (const key of ['messages', 'tools', 'tool_choice', 'stream', 'stream_options', 'return_token_ids', 'max_tokens', 'max_completion_tokens']) t.equal(roleOf(key), 'planned', key)
-  for (const key of ['metadata', 'user', 'store']) t.equal(roleOf(key), 'ignored', key)
-  for (const key of ['session_id', 'prompt_cache_key']) t.equal(roleOf(key), 'routing', key)
-  t.equal(roleOf('request_id'), 'per-request')
+  for (const key of shapesThePrompt) t.equal(roleOf(chatOptions, key), 'prompt', key)
+  for (const key of shapesTheAnswer) t.equal(roleOf(chatOptions, key), 'answer', key)
+  for (const key of ['messages', 'tools', 'tool_choice', 'stream', 'stream_options', 'return_token_ids', 'max_tokens', 'max_completion_tokens']) t.equal(roleOf(chatOptions, key), 'planned', key)
+  for (const key of ['metadata', 'user', 'store']) t.equal(roleOf(chatOptions, key), 'ignored', key)
+  for (const key of ['session_id', 'prompt_cache_key']) t.equal(roleOf(chatOptions, key), 'routing', key)
+  t.equal(roleOf(chatOptions, 'request_id'), 'per-request')
 })
 
 t.test('a member that nobody here knows shapes the prompt, whatever its name [case 34]', async (t) => {
-  for (const key of ['future_option', '__proto__', 'constructor', 'toString', 'hasOwnProperty', '', 'Temperature', 'messages ']) t.equal(roleOf(key), 'prompt', key)
+  for (const key of ['future_option', '__proto__', 'constructor', 'toString', 'hasOwnProperty', '', 'Temperature', 'messages ']) t.equal(roleOf(chatOptions, key), 'prompt', key)
   t.equal(against({}, { future_option: 1 }), 'options_changed')
   t.equal(against({ future_option: 1 }, { future_option: 2 }), 'options_changed')
   t.equal(against({ future_option: 1 }, { future_option: 1 }), null)
@@ -147,8 +149,8 @@ t.test('media of any kind is not supported, wherever it stands', async (t) => {
     t.equal(against({}, { messages: [...messages, { role: 'user', content }] }), 'media_unsupported', JSON.stringify(part))
   }
   t.equal(againstRaw('"a":1', '"b":null') ?? 'none', 'none')
-  const escaped = chatRequest('{"messages":[{"role":"user","content":[{"ty\\u0070e":"image\\u005furl","image\\u005furl":{}}]}]}')
-  t.equal(optionsAgainstFork(escaped, chatRequest({ messages })), 'media_unsupported')
+  const escaped = readRequest('{"messages":[{"role":"user","content":[{"ty\\u0070e":"image\\u005furl","image\\u005furl":{}}]}]}')
+  t.equal(optionsAgainstFork(escaped, readRequest({ messages })), 'media_unsupported')
 })
 
 t.test('a text about media is a text', async (t) => {

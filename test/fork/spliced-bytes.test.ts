@@ -1,28 +1,32 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { asFollowing, asksForTokenIds, asksForUsage, forkBody, streams, type ForkParts, type ForkSettings } from '../../src/fork/build.ts'
+import { asksForTokenIds, asksForUsage, streams } from '../../src/endpoint/chat-body.ts'
+import { chat } from '../../src/endpoint/chat.ts'
+import type { ReadRequest } from '../../src/endpoint/endpoint.ts'
+import { asFollowing } from '../../src/fork/build.ts'
+import type { ForkParts, ForkSettings } from '../../src/fork/parts.ts'
 import { directive } from '../../src/summary/directive.ts'
 import { structuredCoverage, type Covered } from '../../src/summary/coverage.ts'
 import { bytesOf } from '../../src/wire/json-slices.ts'
 import { readChatRequest, type ChatRequest } from '../../src/wire/chat-request.ts'
-import { chatRequest, oddJson } from '../helpers/chat-requests.ts'
+import { chatRequest, oddJson, readRequest } from '../helpers/chat-requests.ts'
 import { holds } from '../helpers/property.ts'
 
 const settings: ForkSettings = { toolChoiceNone: true, maxTokens: null }
 
-function partsOf(evidence: ChatRequest, summary: ChatRequest): ForkParts {
+function partsOf(evidence: ReadRequest, summary: ReadRequest): ForkParts {
   const coverage = structuredCoverage(evidence, summary, true) as Covered
   assert.equal(coverage.covered, true)
   return {
-    evidence, summary, headLength: coverage.headLength, following: asFollowing(summary.body, coverage.following),
+    evidence, summary, headLength: coverage.headLength, following: asFollowing(summary, coverage.following),
     directive: directive(summary.body, coverage.foreignFront, coverage.instruction)!,
   }
 }
 
 /** The fork of two bodies, as text. */
 function fork(evidence: string, summary: string, given: Partial<ForkSettings> = {}): string {
-  return forkBody(partsOf(chatRequest(evidence), chatRequest(summary)), { ...settings, ...given }).toString('utf8')
+  return chat.forkBody(partsOf(readRequest(evidence), readRequest(summary)), { ...settings, ...given }).toString('utf8')
 }
 
 function members(body: string): Record<string, unknown> {
@@ -171,12 +175,12 @@ const pair = fc.record({
 
 t.test('a fork is always a whole request, with one message more than head and following', async (t) => {
   holds(t, fc.property(pair, ({ evidence, summary, covered, settings }) => {
-    const parts = partsOf(chatRequest(evidence), chatRequest(summary))
-    const body = forkBody(parts, settings)
+    const parts = partsOf(readRequest(evidence), readRequest(summary))
+    const body = chat.forkBody(parts, settings)
     JSON.parse(body.toString('utf8'))
     const read = readChatRequest(body)!
     assert.equal(read.messages.length, parts.headLength + parts.following.length + 1)
-    const head = parts.evidence.messages.slice(0, parts.headLength)
+    const head = parts.evidence.chat.messages.slice(0, parts.headLength)
     for (const [i, { slice }] of head.entries()) assert.ok(bytesOf(parts.evidence.body, slice).equals(bytesOf(body, read.messages[i]!.slice)))
     assert.ok(body.includes(parts.evidence.body.subarray(head[0]!.slice.start, head.at(-1)!.slice.end)))
     assert.ok(head.length >= covered.length)
@@ -185,7 +189,7 @@ t.test('a fork is always a whole request, with one message more than head and fo
 
 t.test('the same evidence and summary give the same bytes [case 52]', async (t) => {
   holds(t, fc.property(pair, ({ evidence, summary, settings }) => {
-    const make = (): Buffer => forkBody(partsOf(chatRequest(evidence), chatRequest(summary)), settings)
+    const make = (): Buffer => chat.forkBody(partsOf(readRequest(evidence), readRequest(summary)), settings)
     assert.ok(make().equals(make()))
   }), 150)
 })

@@ -1,8 +1,10 @@
 import t from 'tap'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { openAiErrors } from '../../src/errors.ts'
 import { createUpstream } from '../../src/relay/upstream.ts'
 import { sendFork } from '../../src/fork/send.ts'
+import { readRequest } from '../helpers/chat-requests.ts'
 
 const events = [
   { choices: [{ index: 0, delta: { content: 'All done.' } }], prompt_token_ids: [1, 2, 3] },
@@ -25,10 +27,10 @@ t.test('a length that a gateway gave an event stream does not cut the edited rep
   const upstream = createUpstream({ origin: await listen(engine), connectTimeoutMs: 1000 })
   const proxy = createServer((request, response) => {
     const { method = 'POST', rawHeaders, headers } = request
-    const client = { method, target: '/', path: '/', rawHeaders, headers, body: Buffer.alloc(0), response, gone: new AbortController().signal, receivedAt: performance.now() }
+    const client = { method, target: '/', path: '/', rawHeaders, headers, body: Buffer.alloc(0), response, errors: openAiErrors, gone: new AbortController().signal, receivedAt: performance.now() }
     void sendFork({
       upstream, request: client, fork: { method: 'POST', target: '/', headers: [], body: Buffer.from('{}') }, shape: null,
-      asked: { usage: false, tokenIds: false }, holdHeadersMs: 1000, judge: () => ({ valid: true }), decided: () => [],
+      summary: readRequest({ messages: [] }), holdHeadersMs: 1000, judge: () => ({ valid: true }), decided: () => [],
     })
   })
   const url = await listen(proxy)

@@ -1,11 +1,18 @@
 // Chat requests as the engine sees them, for tests of the pure core: made from objects, or from the exact bytes given.
 
 import fc from 'fast-check'
-import { readChatRequest, type ChatRequest } from '../../src/wire/chat-request.ts'
+import { chat } from '../../src/endpoint/chat.ts'
+import type { ReadRequest } from '../../src/endpoint/endpoint.ts'
+import type { ChatRequest } from '../../src/wire/chat-request.ts'
 
-/** Reads a request; a string is taken as its bytes. */
+/** Reads a request of the chat endpoint; a string is taken as its bytes. */
 export function chatRequest(body: object | string | Buffer): ChatRequest {
-  const request = readChatRequest(bytes(body))
+  return readRequest(body).chat
+}
+
+/** The same with how it was written. */
+export function readRequest(body: object | string | Buffer): ReadRequest {
+  const request = chat.read(bytes(body))
   if (request === null) throw new Error('the test gave a request that cannot be read')
   return request
 }

@@ -1,12 +1,12 @@
 // warmfork's traffic port in front of an engine, as a test needs it.
 
 import { pino } from 'pino'
-import type { ChatHandler, Upstream } from '../../src/relay/types.ts'
+import type { ConversationHandler, Upstream } from '../../src/relay/types.ts'
 import { createConnect, createUpstream } from '../../src/relay/upstream.ts'
 import { createTrafficServer, type TrafficServer } from '../../src/server.ts'
 
 export interface ProxyOptions {
-  readonly chat?: ChatHandler
+  readonly conversation?: ConversationHandler
   readonly bodyBytes?: number
   readonly headerBytes?: number
   readonly allow?: readonly string[]
@@ -27,7 +27,7 @@ interface Teardown {
   teardown(handler: () => Promise<void>): unknown
 }
 
-/** Starts warmfork before an engine; without a chat handler, chats are relayed. The test's teardown stops it. */
+/** Starts warmfork before an engine; without a handler of conversations, they are relayed. The test's teardown stops it. */
 export async function startProxy(t: Teardown, origin: string, options: ProxyOptions = {}): Promise<Proxy> {
   const logged: string[] = []
   const address = { origin, connectTimeoutMs: options.connectTimeoutMs ?? 2_000, ca: options.ca ?? [] }
@@ -40,7 +40,7 @@ export async function startProxy(t: Teardown, origin: string, options: ProxyOpti
     },
     upstream,
     connect: createConnect(address),
-    chat: options.chat ?? (async (request, relay) => void (await relay.pass(request))),
+    conversation: options.conversation ?? (async (request, relay) => void (await relay.pass(request))),
     log: pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) }),
     ...(options.replyHeaders && { replyHeaders: options.replyHeaders }),
   })

@@ -3,7 +3,7 @@
 import t, { type Test } from 'tap'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
-import { createChat } from '../../src/compose-chat.ts'
+import { composeHandler } from '../../src/compose.ts'
 import { MemoryStore } from '../../src/conversation/memory-store.ts'
 import { Records } from '../../src/conversation/records.ts'
 import { Tenants } from '../../src/conversation/tenant.ts'
@@ -151,8 +151,8 @@ async function startOver(t: Test, wrap: (upstream: Upstream) => Upstream['exchan
   const lines: any[] = []
   const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
   const registry = new Registry()
-  const chat = createChat(configured(engine.url), { agents: [], upstream: { ...upstream, exchange: wrap(upstream) }, ledger: new Ledger(log, registry), registry, log, replyHeaders: [] })
-  const { port } = await startProxy(t, engine.url, { chat })
+  const conversation = composeHandler(configured(engine.url), { agents: [], upstream: { ...upstream, exchange: wrap(upstream) }, ledger: new Ledger(log, registry), registry, log, replyHeaders: [] })
+  const { port } = await startProxy(t, engine.url, { conversation })
   const post = async (body: object) => chatReply(await send(port, { target: '/v1/chat/completions', headers: ['content-type', 'application/json'], body: toBytes(body) }))
   return { engine, post, warnings: () => lines.filter(({ level }) => level >= 40) }
 }

@@ -3,14 +3,15 @@
 
 import type { Evidence } from '../../src/conversation/evidence.ts'
 import { Engine, type Asker } from '../../src/engine/engine.ts'
-import { forkMessages, type ForkParts } from '../../src/fork/build.ts'
+import { chat } from '../../src/endpoint/chat.ts'
+import { forkMessages } from '../../src/fork/build.ts'
+import type { ForkParts } from '../../src/fork/parts.ts'
 import { partsOf, plan, withBridge, type Planner } from '../../src/fork/plan.ts'
 import { ForkSwitches } from '../../src/fork/switches.ts'
 import { measureHeadText, measureTurn, placeTurn } from '../../src/fork/token-turn.ts'
 import { noFacts } from '../../src/receipt/receipt.ts'
 import { createUpstream } from '../../src/relay/upstream.ts'
 import { structuredCoverage } from '../../src/summary/coverage.ts'
-import { readChatRequest, type ChatRequest } from '../../src/wire/chat-request.ts'
 import type { Cell } from './cells.ts'
 
 /** Why a cell has no fork, where that is right. */
@@ -59,12 +60,12 @@ export async function planCell(origin: string, template: string, cell: Cell): Pr
   const { usage: { prompt_tokens: promptTokens } } = JSON.parse(own.text) as { usage: { prompt_tokens: number } }
 
   const body = Buffer.from(JSON.stringify(main))
-  const request = readChatRequest(body)!
-  const summary = readChatRequest(Buffer.from(JSON.stringify(summaryOf(template, cell))))!
+  const request = chat.read(body)!
+  const summary = chat.read(Buffer.from(JSON.stringify(summaryOf(template, cell))))!
   const coverage = structuredCoverage(request, summary, true)
   if (!coverage.covered) return { ...none, without: null, faults: [`not covered: ${coverage.reason}`] }
   const evidence: Evidence = {
-    id: 'parent', tenant: 't', conversation: null, body, routing: [], sessionToken: [], completedAt: 0,
+    id: 'parent', tenant: 't', endpoint: chat, conversation: null, body, routing: [], sessionToken: [], completedAt: 0,
     promptTokens, finish: 'tool_calls', replyText: null, ids: null, forkFailed: false,
   }
   const parts = partsOf({ evidence, request, coverage }, summary)!
@@ -82,7 +83,7 @@ export async function planCell(origin: string, template: string, cell: Cell): Pr
     const fork = planned.decision === 'forked' ? JSON.parse(planned.fork.body.toString('utf8')) as object : null
     const sent = facts.placement_detail === 'assistant_between' ? withBridge(parts)! : parts
     const chatLike = { ...main, messages: forkMessages(sent).map((json) => JSON.parse(json.toString('utf8')) as object) }
-    const composed = await compose(planner.engine, sent, request, asker)
+    const composed = await compose(planner.engine, sent, asker)
     const headText = endOfHead(cell, coverage.headLength)
     const answer = await post(origin, '/check', { parent: main, fork: fork ?? chatLike, head_text: headText, composed, chat_like: chatLike })
     if (fork === null) {
@@ -91,7 +92,7 @@ export async function planCell(origin: string, template: string, cell: Cell): Pr
       return { ...none, userLost: facts.lost_placements ? facts.lost_placements.user / parent : null, without: shown ? `${reason}: ${facts.placement_detail}` : 'tools not shown' }
     }
     const check = JSON.parse(answer.text) as Check
-    const asked = coverage.headLength === request.messages.length ? check.parent : check.upto
+    const asked = coverage.headLength === request.chat.messages.length ? check.parent : check.upto
     const share = Math.min(1, check.shared / asked)
     const faults = [
       check.shared !== facts.common_prefix_tokens && `the receipt says ${facts.common_prefix_tokens} common tokens, the rendering ${check.shared}`,
@@ -114,8 +115,9 @@ export async function planCell(origin: string, template: string, cell: Cell): Pr
 }
 
 /** The ids that the `tokens` placement makes of a fork, whether or not it is needed. */
-async function compose(engine: Engine, parts: ForkParts, request: ChatRequest, asker: Asker): Promise<number[] | null> {
-  const calibration = await engine.calibration(request, asker)
+async function compose(engine: Engine, parts: ForkParts, asker: Asker): Promise<number[] | null> {
+  const request = parts.evidence.chat
+  const calibration = await engine.calibration(parts.evidence, asker)
   if (calibration.state !== 'calibrated') return null
   const render = (prompt: Parameters<Engine['render']>[0]): ReturnType<Engine['render']> => engine.render(prompt, calibration, true, null, asker)
   const turn = await measureTurn(request, parts.headLength, [...parts.following.map(({ json }) => json), parts.directive], render)

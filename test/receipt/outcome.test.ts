@@ -1,4 +1,5 @@
 import t from 'tap'
+import { chat } from '../../src/endpoint/chat.ts'
 import { outcomeOf, SummaryObserver } from '../../src/receipt/outcome.ts'
 import { emptyReply } from '../../src/wire/reply.ts'
 
@@ -6,7 +7,7 @@ const event = 'data: {"choices":[{"index":0,"delta":{"content":"漢"},"finish_re
 
 function observe(bytes: Buffer, cut: number, headers: string[], status = 200): SummaryObserver {
   let ended = 0
-  const observer = new SummaryObserver(() => ended++)
+  const observer = new SummaryObserver(chat.reply, () => ended++)
   observer.head(status, headers)
   observer.data(bytes.subarray(0, cut))
   observer.data(bytes.subarray(cut))

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { flattenedCoverage } from '../../src/summary/flattened.ts'
-import { chatRequest } from '../helpers/chat-requests.ts'
+import { readRequest } from '../helpers/chat-requests.ts'
 
 t.test('a first segment whose end is escaped is no earlier summary: the message that the transcript skips is not claimed', async (t) => {
   const long = `${'The build was mended step by step, and each step was noted here. '.repeat(4)}Use <b> and {"k": 1} as before, then go on.`
@@ -14,7 +14,7 @@ t.test('a first segment whose end is escaped is no earlier summary: the message 
   const text = `Sum it up.\n<message type="ai">\n  <content>${escaped}</content>\n</message>\n` +
     '<message type="human">Second question, kept.</message>\n<message type="ai">\n  <content>Second answer, kept.</content>\n</message>'
   const coverage = flattenedCoverage(
-    chatRequest({ messages: [{ role: 'system', content: 'You work.' }, ...messages] }),
-    chatRequest({ messages: [{ role: 'system', content: 'You condense.' }, { role: 'user', content: text }] }), true)
+    readRequest({ messages: [{ role: 'system', content: 'You work.' }, ...messages] }),
+    readRequest({ messages: [{ role: 'system', content: 'You condense.' }, { role: 'user', content: text }] }), true)
   t.equal(coverage.covered, false)
 })

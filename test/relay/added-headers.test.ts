@@ -2,6 +2,7 @@ import t from 'tap'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createRelay } from '../../src/relay/relay.ts'
+import { openAiErrors } from '../../src/errors.ts'
 import { createUpstream } from '../../src/relay/upstream.ts'
 
 t.test('a reply of our own in place of the engine\'s carries the headers that were to be added', async (t) => {
@@ -15,7 +16,7 @@ t.test('a reply of our own in place of the engine\'s carries the headers that we
   const proxy = createServer((request, response) => {
     const { method = 'POST', rawHeaders, headers } = request
     void relay.pass(
-      { method, target: '/', path: '/', rawHeaders, headers, body: Buffer.alloc(0), response, gone: new AbortController().signal, receivedAt: 0 },
+      { method, target: '/', path: '/', rawHeaders, headers, body: Buffer.alloc(0), response, errors: openAiErrors, gone: new AbortController().signal, receivedAt: 0 },
       { replyHeaders: ['x-warmfork-receipt', 'abc'] },
     )
   })

@@ -17,7 +17,7 @@ for (const [what, sent] of Object.entries(framings)) {
       const passed = Promise.withResolvers<ReplyEnd>()
       const engine = await startRawEngine(t)
       const proxy = await startProxy(t, engine.origin, {
-        chat: async (request, relay) => {
+        conversation: async (request, relay) => {
           const observer = { head() {}, data() {}, end: (how: ReplyEnd) => void ends.push(how) }
           passed.resolve(await relay.pass(request, { observer }))
         },

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { structuredCoverage, type Coverage, type Covered } from '../../src/summary/coverage.ts'
 import { bytesOf } from '../../src/wire/json-slices.ts'
-import { answer, assistant, calls, chatRequest, system, tool, user } from '../helpers/chat-requests.ts'
+import { answer, assistant, calls, readRequest, system, tool, user } from '../helpers/chat-requests.ts'
 
 const foreign = { role: 'system', content: 'You write summaries.' }
 const instruction = user('Summarise.')
@@ -9,8 +9,8 @@ const turns = [user('one'), assistant('two'), user('three'), assistant('four'), 
 
 function coverage(evidence: object[], summary: object[], options: { known?: boolean, tools?: unknown, theirTools?: unknown } = {}): Coverage {
   return structuredCoverage(
-    chatRequest({ messages: evidence, ...('tools' in options ? { tools: options.tools } : {}) }),
-    chatRequest({ messages: summary, ...('theirTools' in options ? { tools: options.theirTools } : {}) }),
+    readRequest({ messages: evidence, ...('tools' in options ? { tools: options.tools } : {}) }),
+    readRequest({ messages: summary, ...('theirTools' in options ? { tools: options.theirTools } : {}) }),
     options.known ?? true,
   )
 }
@@ -43,11 +43,11 @@ t.test('an older part alone shortens the head, and the kept tail is not covered'
 })
 
 t.test('a changed later message ends the head before it, and the rest follows as it came', async (t) => {
-  const summary = chatRequest({ messages: [foreign, turns[0]!, turns[1]!, user('THREE'), turns[3]!, turns[4]!, instruction] })
-  const covered = structuredCoverage(chatRequest({ messages: [system, ...turns] }), summary, true) as Covered
+  const summary = readRequest({ messages: [foreign, turns[0]!, turns[1]!, user('THREE'), turns[3]!, turns[4]!, instruction] })
+  const covered = structuredCoverage(readRequest({ messages: [system, ...turns] }), summary, true) as Covered
   t.equal(covered.headLength, 3)
-  t.strictSame(covered.following.map(({ slice }) => JSON.parse(String(bytesOf(summary.body, slice))) as object), [user('THREE'), turns[3], turns[4]])
-  t.strictSame(JSON.parse(String(bytesOf(summary.body, covered.instruction!))), instruction)
+  t.strictSame(covered.following.map(({ slice }) => JSON.parse(String(bytesOf(summary.chat.body, slice))) as object), [user('THREE'), turns[3], turns[4]])
+  t.strictSame(JSON.parse(String(bytesOf(summary.chat.body, covered.instruction!))), instruction)
 })
 
 t.test('messages since the evidence follow the head in order', async (t) => {
@@ -62,8 +62,8 @@ t.test('a changed first message covers nothing', async (t) => {
 })
 
 t.test('one byte of white space in a message is another message', async (t) => {
-  const pretty = chatRequest(`{"messages":[${JSON.stringify(system)},{"role": "user","content":"one"}]}`)
-  t.strictSame(structuredCoverage(pretty, chatRequest({ messages: [system, ...turns, instruction] }), true), { covered: false, reason: 'coverage_unproven' })
+  const pretty = readRequest(`{"messages":[${JSON.stringify(system)},{"role": "user","content":"one"}]}`)
+  t.strictSame(structuredCoverage(pretty, readRequest({ messages: [system, ...turns, instruction] }), true), { covered: false, reason: 'coverage_unproven' })
 })
 
 t.test('a summary that starts later is of the middle', async (t) => {

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { flattenedCoverage } from '../../src/summary/flattened.ts'
 import { hasOpenGroup } from '../../src/summary/tool-groups.ts'
-import { chatRequest } from '../helpers/chat-requests.ts'
+import { readRequest } from '../helpers/chat-requests.ts'
 import type { Message } from '../helpers/conversation.ts'
 import { holds } from '../helpers/property.ts'
 import { flattenings, groupEnds, turns, uniqueWords, type Flattening } from '../helpers/transcripts.ts'
@@ -21,10 +21,10 @@ function flattened(flattening: Flattening, messages: readonly Message[], around:
 
 /** Messages of the conversation that the head keeps, and what the directive says. */
 function covered(messages: readonly Message[], request: object): { turns: number, directive: string } {
-  const evidence = chatRequest({ messages: [system, ...messages] })
-  const coverage = flattenedCoverage(evidence, chatRequest(request), true)
+  const evidence = readRequest({ messages: [system, ...messages] })
+  const coverage = flattenedCoverage(evidence, readRequest(request), true)
   if (!coverage.covered) return { turns: 0, directive: JSON.stringify(request) }
-  if (hasOpenGroup(evidence.messages.slice(0, coverage.headLength)) || evidence.messages[coverage.headLength]?.role === 'tool') throw new Error('the head ends inside a tool group')
+  if (hasOpenGroup(evidence.chat.messages.slice(0, coverage.headLength)) || evidence.chat.messages[coverage.headLength]?.role === 'tool') throw new Error('the head ends inside a tool group')
   return { turns: coverage.headLength - 1, directive: coverage.text! }
 }
 

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { flattenedCoverage } from '../../src/summary/flattened.ts'
-import { answer, assistant, chatRequest, system, user } from '../helpers/chat-requests.ts'
+import { answer, assistant, readRequest, system, user } from '../helpers/chat-requests.ts'
 
 const condenser = { role: 'system', content: 'You condense talks.' }
 
@@ -13,7 +13,7 @@ function call(id: string, args: object, name = 'read_file', text: string | null 
 /** Messages of the evidence that the head keeps behind its system text, and the directive's text; or the reason for none. */
 function cover(messages: readonly object[], ask: string | readonly object[]): { turns: number, text: string } | string {
   const asked = typeof ask === 'string' ? [condenser, user(ask)] : ask
-  const coverage = flattenedCoverage(chatRequest({ messages: [system, ...messages] }), chatRequest({ messages: asked }), true)
+  const coverage = flattenedCoverage(readRequest({ messages: [system, ...messages] }), readRequest({ messages: asked }), true)
   return coverage.covered ? { turns: coverage.headLength - 1, text: coverage.text! } : coverage.reason
 }
 
@@ -109,11 +109,11 @@ t.test('the history may stand in the system text, or over many parts and message
 })
 
 t.test('tools and a system text of nobody known are no flattened summary', async (t) => {
-  const evidence = chatRequest({ messages: [system, ...talk] })
+  const evidence = readRequest({ messages: [system, ...talk] })
   const ask = { messages: [condenser, user(written(0, 6))] }
-  t.match(flattenedCoverage(evidence, chatRequest(ask), false), { covered: false, reason: 'prefix_changed' })
-  t.match(flattenedCoverage(evidence, chatRequest({ ...ask, tools: [{ type: 'function', function: { name: 'look' } }] }), true), { covered: false, reason: 'prefix_changed' })
-  t.match(flattenedCoverage(evidence, chatRequest({ messages: [system, user(written(0, 6))] }), false), { covered: true })
+  t.match(flattenedCoverage(evidence, readRequest(ask), false), { covered: false, reason: 'prefix_changed' })
+  t.match(flattenedCoverage(evidence, readRequest({ ...ask, tools: [{ type: 'function', function: { name: 'look' } }] }), true), { covered: false, reason: 'prefix_changed' })
+  t.match(flattenedCoverage(evidence, readRequest({ messages: [system, user(written(0, 6))] }), false), { covered: true })
 })
 
 const earlier = `The index was looked at first. ${'It is written in three places, each with a stamp of its own. '.repeat(6)}The next step is the start.`

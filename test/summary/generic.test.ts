@@ -3,14 +3,14 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { chooseEvidence } from '../../src/conversation/choose.ts'
-import type { Evidence } from '../../src/conversation/evidence.ts'
 import { searchFor } from '../../src/fork/decide.ts'
 import { builtInAgents, loadAgents } from '../../src/summary/agents.ts'
 import { isSummaryOf } from '../../src/summary/generic.ts'
 import { asksToCondense } from '../../src/summary/instruction.ts'
 import { Recogniser } from '../../src/summary/recognise.ts'
-import { readChatRequest } from '../../src/wire/chat-request.ts'
-import { bytes } from '../helpers/chat-requests.ts'
+import { chat } from '../../src/endpoint/chat.ts'
+import { bytes, readRequest } from '../helpers/chat-requests.ts'
+import { evidenceOf } from '../helpers/evidence.ts'
 import { conversation, type Message } from '../helpers/conversation.ts'
 import { flattenings } from '../helpers/transcripts.ts'
 import { isFork, startWarmfork, type ChatBody } from '../helpers/warmfork.ts'
@@ -21,25 +21,18 @@ const turns = messages.slice(1)
 const sources = { headers: [], bodyFields: [] }
 const recogniser = new Recogniser(loadAgents(builtInAgents), { generic: true })
 
-function evidence(body: object): Evidence {
-  return {
-    id: 'e', tenant: 't', conversation: null, body: bytes(body), routing: [], sessionToken: [], completedAt: 0, promptTokens: null,
-    finish: 'stop', replyText: null, ids: null, forkFailed: false,
-  }
-}
-
-const recorded = [evidence({ messages, tools }), evidence({ messages: [{ role: 'system', content: 'You chat.' }, ...turns] })]
+const recorded = [evidenceOf({ messages, tools }), evidenceOf({ messages: [{ role: 'system', content: 'You chat.' }, ...turns] })]
 
 /** What becomes of a request: an agent's name, `generic`, or null for a main request. */
 function taken(body: object, by = recogniser): string | null {
   const raw = bytes(body)
   if (!by.mayBeSpecial({}, raw)) return null
-  const read = readChatRequest(raw)!
+  const read = chat.read(raw)!
   const found = by.recognise({}, read)
   if (found.kind === 'summary') return found.agent!.agent
   if (found.kind !== 'possible') return null
   const choice = chooseEvidence({ live: recorded, expired: [] }, searchFor(read, { conversation: null, agent: null, generic: true }, sources))
-  return 'fits' in choice && choice.fits.some((fit) => isSummaryOf(read, fit)) ? 'generic' : null
+  return 'fits' in choice && choice.fits.some((fit) => isSummaryOf(read.chat, fit)) ? 'generic' : null
 }
 
 const summariser: Message = { role: 'system', content: 'You write short notes. Summarize the conversation so that work can go on.' }
@@ -134,7 +127,7 @@ t.test('10 000 main and side requests that talk about summaries, compaction and 
   for (const body of fc.sample(request, { numRuns: 10_000, seed: 5 })) {
     const found = taken(body)
     seen.add(JSON.stringify(body))
-    if (recogniser.recognise({}, readChatRequest(bytes(body))).kind === 'possible') possible++
+    if (recogniser.recognise({}, readRequest(body)).kind === 'possible') possible++
     if (found !== null) wrong.push(`${found}: ${JSON.stringify(body.messages.at(-1))} under ${JSON.stringify(body.messages[0]).slice(0, 120)}`)
   }
   t.strictSame([...new Set(wrong)], [])

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { flattenedCoverage } from '../../src/summary/flattened.ts'
-import { chatRequest } from '../helpers/chat-requests.ts'
+import { readRequest } from '../helpers/chat-requests.ts'
 import type { Message } from '../helpers/conversation.ts'
 
 const note = (number: number): string => `# Note ${number}\n${Array.from({ length: 8 }, (_, i) => `Depot ${number}-${i}: the "old" part's crate, shelf ${number * 31 + i}.`).join('\n')}`
@@ -23,7 +23,7 @@ const transcript = (result: (number: number) => string): string => [1, 2].map((n
 
 function covered(results: (number: number) => string) {
   const content = `Please summarize the conversation so far.\n\nuser: ${messages[1]!.content}\n${transcript(results)}`
-  const coverage = flattenedCoverage(chatRequest({ messages }), chatRequest({ messages: [{ role: 'user', content }] }), true)
+  const coverage = flattenedCoverage(readRequest({ messages }), readRequest({ messages: [{ role: 'user', content }] }), true)
   return coverage.covered ? coverage : null
 }
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Recogniser } from '../../src/summary/recognise.ts'
 import { loadAgents } from '../../src/summary/agents.ts'
-import { readChatRequest } from '../../src/wire/chat-request.ts'
+import { chat } from '../../src/endpoint/chat.ts'
 import { answer, assistant, bytes, calls, system, tool, user } from '../helpers/chat-requests.ts'
 
 /** Read from files as a user writes them. */
@@ -18,7 +18,7 @@ const tools = [tool('look')]
 function kind(body: object | string, headers: Record<string, string> = {}): string {
   const raw = bytes(body)
   if (!recogniser.mayBeSpecial(headers, raw)) return 'main'
-  const found = recogniser.recognise(headers, readChatRequest(raw))
+  const found = recogniser.recognise(headers, chat.read(raw))
   return found.kind === 'summary' ? `summary of ${found.agent?.agent ?? 'nobody'}` : found.kind
 }
 

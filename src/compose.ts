@@ -1,9 +1,9 @@
-// Puts the chat handler together from the configuration: store, recogniser, planner and what they need of each other.
+// Puts the handler of conversations together from the configuration: store, recogniser, planner and what they need of each other.
 
 import type { Logger } from 'pino'
 import { Gauge, type Registry } from 'prom-client'
-import { createChatHandler } from './chat.ts'
 import type { Config } from './config.ts'
+import { createConversationHandler } from './conversation-request.ts'
 import { evidenceRequest, type Evidence } from './conversation/evidence.ts'
 import { MemoryStore } from './conversation/memory-store.ts'
 import { Records } from './conversation/records.ts'
@@ -12,11 +12,11 @@ import { Engine } from './engine/engine.ts'
 import { ForkSwitches } from './fork/switches.ts'
 import type { Ledger } from './receipt/ledger.ts'
 import { faultFields } from './relay/fault.ts'
-import type { ChatHandler, ClientRequest, Upstream } from './relay/types.ts'
+import type { ClientRequest, ConversationHandler, Upstream } from './relay/types.ts'
 import type { Agent } from './summary/agents.ts'
 import { Recogniser } from './summary/recognise.ts'
 
-export interface ChatParts {
+export interface Parts {
   /** Agents whose summary requests are known. */
   readonly agents: readonly Agent[]
   readonly upstream: Upstream
@@ -28,7 +28,7 @@ export interface ChatParts {
   readonly closing?: AbortSignal
 }
 
-export function createChat(config: Config, { agents, upstream, ledger, registry, log, replyHeaders, closing }: ChatParts): ChatHandler {
+export function composeHandler(config: Config, { agents, upstream, ledger, registry, log, replyHeaders, closing }: Parts): ConversationHandler {
   const tenants = new Tenants(config.tenant.headers)
   const sources = { headers: config.conversation.headers, bodyFields: config.conversation.body_fields }
   const store = new MemoryStore({ maxBytes: config.evidence.max_bytes, ttlMs: config.evidence.ttl_s * 1000 })
@@ -45,7 +45,7 @@ export function createChat(config: Config, { agents, upstream, ledger, registry,
   }
   const onFault = (message: string) => (error: unknown) => log.warn(faultFields(error), message)
 
-  return createChatHandler({
+  return createConversationHandler({
     upstream,
     recogniser: new Recogniser(agents, { generic: config.agents.generic }),
     tenants,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { editEvent, editReply, type Asked } from '../../src/fork/reply-edit.ts'
+import { editEvent, editReply, type Asked } from '../../src/endpoint/chat-edit.ts'
 import { SseSplitter } from '../../src/wire/sse.ts'
 import { holds } from '../helpers/property.ts'
 

@@ -1,4 +1,4 @@
-// The life of a chat request, top to bottom: what is it, and then relay and record, or plan, send and write down.
+// The life of a request of a conversation, top to bottom: what is it, and then relay and record, or plan, send and write down.
 // A fault of ours never costs the client its answer: the request goes out as it came (R13).
 
 import type { Logger } from 'pino'
@@ -8,7 +8,7 @@ import type { Evidence } from './conversation/evidence.ts'
 import type { Place, Records } from './conversation/records.ts'
 import type { EvidenceStore } from './conversation/store.ts'
 import type { Tenants } from './conversation/tenant.ts'
-import { asksForTokenIds, asksForUsage } from './fork/build.ts'
+import type { Endpoint, ReadRequest } from './endpoint/endpoint.ts'
 import { decide, searchFor, type Decided } from './fork/decide.ts'
 import type { Fork, Planner } from './fork/plan.ts'
 import { forkHeaders } from './fork/routing-headers.ts'
@@ -20,18 +20,17 @@ import { reasons, type Reason } from './receipt/reasons.ts'
 import { faultFields } from './relay/fault.ts'
 import { headersForEngine } from './relay/headers.ts'
 import { sendErrorAnswer } from './relay/respond.ts'
-import { chatPath } from './relay/routes.ts'
-import type { ChatHandler, ClientRequest, Relay, Upstream } from './relay/types.ts'
+import type { ClientRequest, ConversationHandler, Relay, Upstream } from './relay/types.ts'
 import type { Agent } from './summary/agents.ts'
 import { isSummaryOf } from './summary/generic.ts'
 import type { Recogniser, RequestKind } from './summary/recognise.ts'
 import { judge } from './summary/verdict.ts'
-import { readChatRequest, stringMember, type ChatRequest } from './wire/chat-request.ts'
+import { stringMember, type ChatRequest } from './wire/chat-request.ts'
 import { memberNamed, membersOf } from './wire/json-slices.ts'
 import { emptyReply } from './wire/reply.ts'
 import { commonPrefix } from './wire/token-ids.ts'
 
-export interface ChatOptions {
+export interface ConversationOptions {
   readonly upstream: Upstream
   readonly recogniser: Recogniser
   readonly tenants: Tenants
@@ -60,26 +59,26 @@ interface FoundPlace {
 const noPlace: FoundPlace = { place: null, fault: null }
 const faultWithoutPlace = (fault: unknown): FoundPlace => ({ place: null, fault })
 
-export function createChatHandler(options: ChatOptions): ChatHandler {
+export function createConversationHandler(options: ConversationOptions): ConversationHandler {
   const { recogniser, records, mode, log } = options
 
-  return async (request, relay) => {
-    const found = mode === 'off' ? noPlace : await records.place(request).then((place) => ({ place, fault: null }), faultWithoutPlace)
+  return async (request, relay, endpoint) => {
+    const found = mode === 'off' ? noPlace : await records.place(request, endpoint).then((place) => ({ place, fault: null }), faultWithoutPlace)
     const grown = found.place?.grown && { recorded: found.place.grown.evidence.body, growth: found.place.grown.growth }
     const special = recogniser.mayBeSpecial(request.headers, request.body, grown)
-    const read = special ? readUnlessEncoded(request) : null
+    const read = special ? readUnlessEncoded(request, endpoint) : null
     const kind: RequestKind = special ? recogniser.recognise(request.headers, read) : { kind: 'main' }
     switch (kind.kind) {
       case 'main':
         return passMain(request, relay, found)
       case 'possible':
-        if (read && await isSummary(request, read)) return new SummaryRequest(options, request, read, { kind: 'summary', agent: null }, true).answer(relay)
+        if (read && await isSummary(request, read)) return new SummaryRequest(options, request, endpoint, read, { kind: 'summary', agent: null }, true).answer(relay)
         return request.gone.aborted ? undefined : passMain(request, relay, found)
       case 'side':
         return void await relay.pass(request)
       case 'summary':
       case 'conversation-summary':
-        return new SummaryRequest(options, request, read, kind).answer(relay)
+        return new SummaryRequest(options, request, endpoint, read, kind).answer(relay)
     }
   }
 
@@ -89,24 +88,24 @@ export function createChatHandler(options: ChatOptions): ChatHandler {
   }
 
   /** Whether a recorded conversation makes a summary of a request that no data file knows. */
-  async function isSummary(request: ClientRequest, read: ChatRequest): Promise<boolean> {
+  async function isSummary(request: ClientRequest, read: ReadRequest): Promise<boolean> {
     if (mode === 'off') return false
     try {
       const { tenants, sources, store } = options
       const conversation = conversationInHeaders(request.headers, sources) ?? conversationInBody(read, sources)
       const choice = chooseEvidence(await store.candidates(tenants.of(request.rawHeaders, request.target)), searchFor(read, { conversation, agent: null, generic: true }, sources))
-      return 'fits' in choice && choice.fits.some((fit) => isSummaryOf(read, fit))
+      return 'fits' in choice && choice.fits.some((fit) => isSummaryOf(read.chat, fit))
     } catch (error) {
       log.warn(faultFields(error), 'a request could not be compared with what is recorded; it is passed as it came')
       return false
     }
   }
 
-  function readUnlessEncoded(request: ClientRequest): ChatRequest | null {
+  function readUnlessEncoded(request: ClientRequest, endpoint: Endpoint): ReadRequest | null {
     try {
-      return (request.headers['content-encoding'] ?? 'identity') === 'identity' ? readChatRequest(request.body) : null
+      return (request.headers['content-encoding'] ?? 'identity') === 'identity' ? endpoint.read(request.body) : null
     } catch (error) {
-      log.warn(faultFields(error), 'a chat request could not be looked at; it is passed as it came')
+      log.warn(faultFields(error), 'a request could not be looked at; it is passed as it came')
       return null
     }
   }
@@ -120,9 +119,10 @@ function queryOf(target: string): string {
 
 /** One summary request, from its plan to its outcome. */
 class SummaryRequest {
-  readonly #options: ChatOptions
+  readonly #options: ConversationOptions
   readonly #request: ClientRequest
-  readonly #read: ChatRequest | null
+  readonly #endpoint: Endpoint
+  readonly #read: ReadRequest | null
   readonly #agent: Agent | null
   readonly #generic: boolean
   readonly #byId: boolean
@@ -130,9 +130,10 @@ class SummaryRequest {
   readonly #facts: PlanFacts = noFacts()
   #planMs = 0
 
-  constructor(options: ChatOptions, request: ClientRequest, read: ChatRequest | null, kind: RequestKind & { kind: 'summary' | 'conversation-summary' }, generic = false) {
+  constructor(options: ConversationOptions, request: ClientRequest, endpoint: Endpoint, read: ReadRequest | null, kind: RequestKind & { kind: 'summary' | 'conversation-summary' }, generic = false) {
     this.#options = options
     this.#request = request
+    this.#endpoint = endpoint
     this.#read = read
     this.#agent = kind.kind === 'summary' ? kind.agent : null
     this.#generic = generic
@@ -188,33 +189,32 @@ class SummaryRequest {
   async #pass(relay: Relay, decision: 'already_warm' | 'passed', reason: Reason | null, was: { eligible: boolean, forkSent: boolean }): Promise<boolean> {
     if (this.#byId) {
       const receipt = this.#receipt('refused', reason, was)
-      sendErrorAnswer(this.#request.response, { status: 422, code: reason!, message: reasons[reason!], type: 'summary_error' },
+      sendErrorAnswer(this.#request.response, this.#request.errors, { status: 422, code: reason!, message: reasons[reason!], type: 'summary_error' },
         ['x-should-retry', 'false', ...receiptHeaders(receipt), ...this.#options.replyHeaders])
       this.#outcome(outcomeOf(receipt, emptyReply(), null, null, { receivedAt: this.#request.receivedAt, firstTokenAt: null }))
       return false
     }
     const receipt = this.#receipt(decision, reason, was)
-    const observer = new SummaryObserver((how) => {
-      const verdict = how === 'client_gone' || !observer.isReadable ? null : judge(observer.reply, this.#toolNames(this.#read), this.#closingTag())
+    const observer = new SummaryObserver(this.#endpoint.reply, (how) => {
+      const verdict = how === 'client_gone' || !observer.isReadable ? null : judge(observer.reply, toolNames(this.#read?.chat), this.#closingTag())
       this.#outcome(outcomeOf(receipt, observer.reply, verdict, null, { receivedAt: this.#request.receivedAt, firstTokenAt: observer.firstTokenAt }))
     })
     await relay.pass(this.#request, { observer, replyHeaders: receiptHeaders(receipt) })
     return observer.isReadable
   }
 
-  async #fork(fork: Fork, evidence: Evidence, evidenceRequest: ChatRequest, relay: Relay): Promise<void> {
+  async #fork(fork: Fork, evidence: Evidence, evidenceRequest: ReadRequest, relay: Relay): Promise<void> {
     const { upstream, holdHeadersMs, planner, replyHeaders } = this.#options
     const { method, target, rawHeaders } = this.#request
-    const read = this.#read!
     let receipt: Receipt | undefined
     const sent = await sendFork({
       upstream,
       request: this.#request,
       fork: { method, target: fork.target === null ? target : `${fork.target}${queryOf(target)}`, headers: forkHeaders(headersForEngine(rawHeaders), evidence, this.#id), body: fork.body },
+      summary: this.#read!,
       shape: fork.shape,
-      asked: { usage: asksForUsage(read), tokenIds: asksForTokenIds(read) },
       holdHeadersMs,
-      judge: (reply) => judge(reply, this.#toolNames(evidenceRequest), this.#closingTag(), fork.shape !== null),
+      judge: (reply) => judge(reply, toolNames(evidenceRequest.chat), this.#closingTag(), fork.shape !== null),
       decided: (decision) => {
         receipt = this.#receipt(decision, null, { eligible: true, forkSent: true })
         return [...receiptHeaders(receipt), ...replyHeaders]
@@ -266,7 +266,7 @@ class SummaryRequest {
       cache_hit_verified: false,
       fallback_reason: reason,
       ...this.#facts,
-      endpoint: chatPath,
+      endpoint: this.#endpoint.path,
       observed_at: new Date().toISOString(),
       plan_ms: this.#planMs,
     }
@@ -289,12 +289,13 @@ class SummaryRequest {
   #closingTag(): string | undefined {
     return this.#agent?.reply.closing_tag
   }
+}
 
-  #toolNames(request: ChatRequest | null): string[] {
-    return (request?.tools ?? []).flatMap((tool) => {
-      const definition = memberNamed(membersOf(request!.body, tool.start) ?? [], 'function')
-      const name = definition && stringMember(request!.body, definition.value, 'name')
-      return name ? [name] : []
-    })
-  }
+/** Names of the tools that a request's model may call. */
+function toolNames(request: ChatRequest | undefined): string[] {
+  return (request?.tools ?? []).flatMap((tool) => {
+    const definition = memberNamed(membersOf(request!.body, tool.start) ?? [], 'function')
+    const name = definition && stringMember(request!.body, definition.value, 'name')
+    return name ? [name] : []
+  })
 }
