@@ -21,6 +21,7 @@ t.test('warmfork classify says what a request is taken for and why, trait by tra
   const cwd = t.testdir({
     'warmfork.yaml': 'agents:\n  directory: own\n', own: { 'mine.yaml': mine },
     'body.json': JSON.stringify(summary),
+    'elsewhere.json': JSON.stringify({ path: '/v1/chat/completions?x=1', headers: {}, body: summary }),
     'both.json': JSON.stringify({ headers: { 'X-Warmfork-Request': 'side' }, body: summary }),
     'text.json': JSON.stringify({ headers: {}, body: JSON.stringify({ ...summary, tools: [{ type: 'function', function: { name: 'look' } }] }) }),
     'generic.json': JSON.stringify({ messages: [{ role: 'user', content: `Summarize the conversation below.\n\n${secret}` }] }),
@@ -35,6 +36,7 @@ t.test('warmfork classify says what a request is taken for and why, trait by tra
   t.match(body, /^taken for: a summary request of mine\nthe client says: nothing\nmine \(own\/mine\.yaml\), flattened:\n/)
   t.match(body, /\n {2}yes {2}system: "condense a talk of mine"\n/)
   t.match(body, /\n {2}yes {2}tools: absent-or-empty; the request's are absent\n/)
+  t.equal(await classify('elsewhere.json'), body, 'the path of its endpoint')
   t.match(await classify('both.json'), /^taken for: a side request\nthe client says: x-warmfork-request "side"\n/)
   const tools = await classify('text.json')
   t.match(tools, /^taken for: a main request\n/)
@@ -45,11 +47,12 @@ t.test('warmfork classify says what a request is taken for and why, trait by tra
 })
 
 t.test('a file that cannot be classified, and a command without one, end with one sentence and code 2', async (t) => {
-  const cwd = t.testdir({ 'not.json': '{"messages":', 'other.json': '{"input":"a"}' })
+  const cwd = t.testdir({ 'not.json': '{"messages":', 'other.json': '{"input":7}', 'path.json': '{"path":"/v1/models","body":{"messages":[]}}' })
   for (const [args, sentence] of [
     [['classify', 'gone.json'], /^warmfork: The file "gone\.json" cannot be read: .*\n$/],
     [['classify', 'not.json'], /^warmfork: The file "not\.json" holds no request of \/v1\/chat\/completions.*: .*\n$/],
     [['classify', 'other.json'], /^warmfork: The file "other\.json" holds no request of \/v1\/chat\/completions.*: .*\n$/],
+    [['classify', 'path.json'], /^warmfork: The file "path\.json" holds no request of \/v1\/chat\/completions.*: .*\n$/],
     [['classify'], /^warmfork: classify on the command line has no file: .*\n$/],
     [['agents', 'too-many'], /^warmfork: too-many on the command line belongs to no flag: .*\n$/],
   ] as const) {

@@ -37,6 +37,8 @@ for (const [what, text, sentence] of [
   ['no marker', sound.replace('  last: write it down now\n', ''), /one\.yaml is wrong at traits, which must be given a marker: system, last or header: correct it there\.$/],
   ['a marker that is a prompt', sound.replace('write it down now', 'one two three four five six seven'), /wrong at traits\.last, which must be a text of at least eight characters and at most six words/],
   ['a marker of a word', sound.replace('write it down now', 'it'), /wrong at traits\.last, which must be a text/],
+  ['an endpoint of no name', sound.replace('traits:', 'traits:\n  endpoint: completions'), /wrong at traits\.endpoint, which must be one of chat, responses, messages/],
+  ['a header without its text', sound.replace('traits:', 'traits:\n  header:\n    name: x-kind'), /wrong at traits\.header\.contains, which must be a text of at least eight characters/],
   ['tools of no kind', sound.replace('absent', 'some'), /wrong at traits\.tools, which must be one of absent, empty, absent-or-empty, one-foreign, present/],
   ['no releases', sound.replace('["1"]', '[]'), /wrong at versions, which must be a list of releases/],
   ['no shape', sound.replace('shape: structured\n', ''), /wrong at shape, which must be one of structured, flattened/],

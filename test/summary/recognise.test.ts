@@ -79,3 +79,19 @@ t.test('markers are found at both ends of a large body without reading it', asyn
   t.equal(recogniser.mayBeSpecial({}, bytes({ messages: [{ role: 'system', content: 'only condense' }, long] })), true)
   t.equal(recogniser.mayBeSpecial({}, Buffer.alloc(0)), false)
 })
+
+t.test('a header and an endpoint are traits like any other, and a header spares the search in the body', async (t) => {
+  const [agent] = loadAgents(t.testdir({
+    'said.yaml': `agent: said\nversions: ["1"]\nshape: structured\ntraits:\n  endpoint: chat\n  header:\n    name: X-Kind\n    contains: '"kind":"condense"'\n  last: write it down\n  tools: absent\n`,
+  }))
+  const body = bytes({ messages: [user('a'), user('Please write it down.')] })
+  const headers = { 'x-kind': '{"id":1,"kind":"condense"}' }
+  const of = (traits: object): Recogniser => new Recogniser([{ ...agent!, traits: { ...agent!.traits, ...traits } }])
+  t.equal(of({}).mayBeSpecial({}, body), false)
+  t.equal(of({}).mayBeSpecial({ 'x-kind': '{"kind":"turn"}' }, body), false)
+  t.equal(of({}).mayBeSpecial(headers, body), true)
+  t.match(of({}).recognise(headers, chat.read(body)), { kind: 'summary', agent: { agent: 'said' } })
+  t.match(of({}).recognise({}, chat.read(body)), { kind: 'main' })
+  t.match(of({ last: 'write something else' }).recognise(headers, chat.read(body)), { kind: 'main' })
+  t.match(of({ endpoint: 'responses' }).recognise(headers, chat.read(body)), { kind: 'main' })
+})
