@@ -5,20 +5,9 @@ import { settings } from '../../src/simulator/options.ts'
 import { tokenizePrompt } from '../../src/simulator/prompt.ts'
 import { type JsonObject, parseJson } from '../../src/simulator/python-json.ts'
 import { SimulatedEngine } from '../../src/simulator/simulated-engine.ts'
+import type { Message, Tool } from './endpoints/spoken.ts'
 
-export interface Message {
-  role: 'system' | 'developer' | 'user' | 'assistant' | 'tool'
-  content: string | null
-  reasoning?: string
-  reasoning_content?: string
-  tool_calls?: { id: string, type: 'function', function: { name: string, arguments: string } }[]
-  tool_call_id?: string
-}
-
-export interface Tool {
-  type: 'function'
-  function: { name: string, description: string, parameters: object }
-}
+export type { Message, Tool } from './endpoints/spoken.ts'
 
 export interface ConversationOptions {
   /** Any text; equal seeds give equal conversations, and unequal ones differ from the first message on. */

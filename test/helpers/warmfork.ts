@@ -1,12 +1,17 @@
-// warmfork as a user runs it, before a simulated engine, on real sockets: sends an agent's requests and collects what
-// the engine received and what was logged.
+// warmfork as a user runs it, before a simulated engine, on real sockets: sends an agent's requests, described as chat
+// and written for one endpoint, and collects what the engine received and what was logged.
 
 import { pino } from 'pino'
 import { startApp, type App } from '../../src/app.ts'
 import { type Config, defaultConfig } from '../../src/config.ts'
+import { endpoints } from '../../src/endpoint/endpoints.ts'
 import { type Fault, type FaultRequest, type RecordedRequest, type Reply as Scripted, type ReplyRequest, type Simulator, simulatorModel, type SimulatorOptions, startSimulator } from '../../src/simulator/simulator.ts'
-import { type Conversation, conversation, type ConversationOptions, type Message, type Tool } from './conversation.ts'
+import { type Conversation, conversation, type ConversationOptions } from './conversation.ts'
+import { spokenChat } from './endpoints/chat.ts'
+import { parts, type ChatBody, type Said, type Spoken } from './endpoints/spoken.ts'
 import { begin, collect, send, sleep, type Reply } from './http.ts'
+
+export type { ChatBody } from './endpoints/spoken.ts'
 
 export interface LogLine {
   readonly level: number
@@ -17,6 +22,8 @@ export interface LogLine {
 export type ConfigOverrides = { readonly [Section in keyof Config]?: Config[Section] extends object ? Partial<Config[Section]> : Config[Section] }
 
 export interface WarmforkOptions {
+  /** Where requests go, and how they are written; chat by default. */
+  readonly spoken?: Spoken | undefined
   readonly engine?: SimulatorOptions
   readonly config?: ConfigOverrides
   /** Puts something between warmfork and the engine. @returns the URL that warmfork is to use */
@@ -30,6 +37,7 @@ export interface Sending {
 }
 
 export interface Warmfork {
+  readonly spoken: Spoken
   readonly app: App
   readonly engine: Simulator
   readonly port: number
@@ -37,11 +45,15 @@ export interface Warmfork {
   readonly logged: LogLine[]
   /** What the engine says and how it fails, from now on; a test sets and deletes them. */
   readonly script: { reply?: ((request: ReplyRequest) => Scripted | Promise<Scripted>) | undefined, fault?: ((request: FaultRequest) => Fault | undefined) | undefined }
-  /** Sends a chat request. */
+  /** The bytes of a request. */
+  write(body: ChatBody): Buffer
+  /** A request that the engine got, as chat. */
+  asChat(body: Buffer): ChatBody
+  /** Sends a request: one that is described, or these bytes. */
   chat(body: object | string | Buffer, sending?: Sending): Promise<ChatReply>
   /** The same, up to the reply's head. */
   begin(body: object | string | Buffer, sending?: Sending): ReturnType<typeof begin>
-  /** Sends a chat request straight to the engine. */
+  /** Sends a request straight to the engine. */
   engineAlone(body: object | string | Buffer, sending?: Sending): Promise<ChatReply>
   /** Sends a main request and asserts that it went well. */
   main(session: Session, sending?: Sending): Promise<ChatReply>
@@ -65,20 +77,18 @@ export interface Since {
   warnings(): LogLine[]
 }
 
-export interface ChatReply extends Reply {
+/** A reply as a client of the endpoint reads it. */
+export interface ChatReply extends Reply, Said {
   readonly text: string
   /** The x-warmfork- headers, without the prefix and without the receipt's id. */
   readonly warmfork: Record<string, string>
-  /** The JSON of a whole reply, or of every event of a stream but [DONE]. */
+  /** The JSON of a whole reply, or of every event of a stream but the end mark. */
   readonly parts: any[]
-  /** The visible text of choice 0. */
-  readonly content: string
-  readonly finish: string | null
-  readonly done: boolean
 }
 
 /** Starts engine and warmfork; the test's teardown ends both. */
 export async function startWarmfork(t: { teardown(handler: () => Promise<void>): unknown }, options: WarmforkOptions = {}): Promise<Warmfork> {
+  const { spoken = spokenChat } = options
   const script: Warmfork['script'] = {}
   const engine = await startSimulator({
     record: true,
@@ -95,7 +105,10 @@ export async function startWarmfork(t: { teardown(handler: () => Promise<void>):
   })
   const port = Number(new URL(app.url).port)
 
-  const chat = async (to: number, body: object | string | Buffer, sending: Sending = {}): Promise<ChatReply> => chatReply(await send(to, chatSending(body, sending)))
+  const write = (body: object | string | Buffer): Buffer => toBytes(typeof body === 'string' || Buffer.isBuffer(body) ? body : spoken.write(body as ChatBody))
+  const sent = (body: object | string | Buffer, { headers = [], target = spoken.endpoint.path }: Sending = {}) =>
+    ({ target, headers: ['content-type', 'application/json', ...headers], body: write(body) })
+  const chat = async (to: number, body: object | string | Buffer, sending?: Sending): Promise<ChatReply> => chatReply(await send(to, sent(body, sending)), spoken)
   const line = async (wanted: (line: LogLine) => boolean): Promise<LogLine> => {
     for (const deadline = Date.now() + 5_000; Date.now() < deadline; await sleep(5)) {
       const found = logged.find(wanted)
@@ -110,9 +123,10 @@ export async function startWarmfork(t: { teardown(handler: () => Promise<void>):
   }
 
   return {
-    app, engine, port, logged, script, line,
+    spoken, app, engine, port, logged, script, line, write,
+    asChat: (body) => JSON.parse(spoken.endpoint.read(body)!.chat.body.toString('utf8')) as ChatBody,
     chat: (body, sending) => chat(port, body, sending),
-    begin: (body, sending = {}) => begin(port, chatSending(body, sending)),
+    begin: (body, sending) => begin(port, sent(body, sending)),
     engineAlone: (body, sending) => chat(engine.port, body, sending),
     async main(session, sending) {
       const reply = await chat(port, session.main, sending)
@@ -146,43 +160,33 @@ export function configured(upstream: string, overrides: ConfigOverrides = {}): C
   return { ...base, ...Object.fromEntries(sections) }
 }
 
-function chatSending(body: object | string | Buffer, { headers = [], target = '/v1/chat/completions' }: Sending) {
-  return { target, headers: ['content-type', 'application/json', ...headers], body: toBytes(body) }
-}
-
 /** A body as it goes over the wire. */
 export function toBytes(body: object | string | Buffer): Buffer {
   return Buffer.isBuffer(body) ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
 }
 
-/** Reads a chat reply as a client does. */
-export function chatReply(reply: Reply): ChatReply {
+/** Reads a reply as a client does. */
+export function chatReply(reply: Reply, spoken: Spoken = spokenChat): ChatReply {
   const text = reply.body.toString('utf8')
-  const isStream = (reply.header('content-type') ?? '').startsWith('text/event-stream')
-  const data = isStream ? text.split('\n\n').filter((event) => event.startsWith('data: ')).map((event) => event.slice(6)) : [text]
-  const parts = data.flatMap((json) => {
-    try {
-      return [JSON.parse(json)]
-    } catch {
-      return []
-    }
-  })
-  const choices = parts.flatMap((part) => part?.choices ?? []).filter((choice: any) => choice.index === 0)
+  const data = (reply.header('content-type') ?? '').startsWith('text/event-stream') ? eventData(text) : [text]
   const warmfork = reply.rawHeaders.flatMap((name, i) => i % 2 === 0 && /^x-warmfork-/i.test(name) ? [[name.slice(11).toLowerCase(), reply.rawHeaders[i + 1]!] as const] : [])
   return {
     ...reply,
     text,
-    parts,
+    parts: parts(data),
     warmfork: Object.fromEntries(warmfork.filter(([name]) => name !== 'receipt')),
-    content: choices.map((choice: any) => (choice.delta ?? choice.message)?.content ?? '').join(''),
-    finish: choices.map((choice: any) => choice.finish_reason).findLast((finish: unknown) => typeof finish === 'string') ?? null,
-    done: isStream && data.at(-1) === '[DONE]',
+    ...spoken.read(data),
   }
 }
 
+/** The data of every event that has any; every line that vLLM writes is one. */
+function eventData(text: string): string[] {
+  return text.split('\n\n').flatMap((event) => event.split('\n').filter((line) => line.startsWith('data: ')).map((line) => line.slice(6)))
+}
+
 /** Continues a reply whose head has come. */
-export async function collectChat(response: Parameters<typeof collect>[0]): Promise<ChatReply> {
-  return chatReply(await collect(response))
+export async function collectChat(response: Parameters<typeof collect>[0], spoken?: Spoken): Promise<ChatReply> {
+  return chatReply(await collect(response), spoken)
 }
 
 /** A reply without what differs from one generation to the next: ids, times, and how much was cached. */
@@ -195,11 +199,11 @@ export function sameForAll(reply: Pick<Reply, 'body'>): string {
 
 /** Whether the engine was asked to generate for a client: calibrations are questions of warmfork's own. */
 function isGeneration({ method, target, body }: RecordedRequest): boolean {
-  return method === 'POST' && ['/v1/chat/completions', '/v1/completions'].includes(target.split('?')[0]!) && !isCalibration(body)
+  return method === 'POST' && [...endpoints.map(({ path }) => path), '/v1/completions'].includes(target.split('?')[0]!) && !isCalibration(body)
 }
 
 export function isCalibration(body: Buffer | string): boolean {
-  return body.includes('"max_tokens":1,') && body.includes('Look it up.')
+  return /"max(_output)?_tokens":1[,}]/.test(body.toString()) && body.includes('Look it up.')
 }
 
 /** Whether a body that the engine received is a fork: the frame of its directive, or token ids. */
@@ -210,19 +214,12 @@ export function isFork(body: Buffer | string): boolean {
 
 /** Whether a body, as a script sees it, asks for a summary, by a fork or by the agent's own request. */
 export function asksForSummary({ body }: ReplyRequest): boolean {
-  return JSON.stringify(body.messages?.at(-1) ?? '').includes(instructionMarker)
+  return JSON.stringify((body.messages ?? body.input)?.at(-1) ?? '').includes(instructionMarker)
 }
 
 /** Answers forks with one reply and everything else with another. */
 export function whenForked(forked: Scripted, otherwise: Scripted = {}): (request: ReplyRequest) => Scripted {
-  return ({ endpoint, body }) => endpoint === 'completions' || isFork(JSON.stringify(body.messages ?? '')) ? forked : otherwise
-}
-
-export interface ChatBody {
-  model: string
-  messages: Message[]
-  tools?: Tool[]
-  [option: string]: unknown
+  return ({ endpoint, body }) => endpoint === 'completions' || isFork(JSON.stringify(body)) ? forked : otherwise
 }
 
 export interface Session {

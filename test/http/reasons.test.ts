@@ -1,11 +1,14 @@
-// Every fallback reason over HTTP, streaming and not: the engine gets the summary's own bytes, the client gets what the
+// Every fallback reason over HTTP, on each endpoint, streaming and not: the engine gets the summary's own bytes, the client gets what the
 // engine alone would have given, and receipt and outcome say why.
 
 import t, { type Test } from 'tap'
+import type { EndpointName } from '../../src/endpoint/endpoint.ts'
 import { reasons, type Reason } from '../../src/receipt/reasons.ts'
 import { type Fault, simulatorModel } from '../../src/simulator/simulator.ts'
+import { spokenEndpoints } from '../helpers/endpoints/all.ts'
+import type { Spoken } from '../helpers/endpoints/spoken.ts'
 import { sleep } from '../helpers/http.ts'
-import { type ChatBody, isFork, opencodeSession, sameForAll, type Session, startWarmfork, streamed, toBytes, type Warmfork, type WarmforkOptions, whenForked } from '../helpers/warmfork.ts'
+import { type ChatBody, isFork, opencodeSession, sameForAll, type Session, startWarmfork, streamed, type Warmfork, type WarmforkOptions, whenForked } from '../helpers/warmfork.ts'
 
 interface Row extends WarmforkOptions {
   readonly when: string
@@ -13,7 +16,13 @@ interface Row extends WarmforkOptions {
   readonly session?: () => Session
   /** What comes before the summary; by default the main request. */
   readonly before?: (warmfork: Warmfork, session: Session) => Promise<unknown>
-  readonly summary?: (session: Session) => ChatBody | string
+  readonly summary?: (session: Session) => ChatBody
+  /** Changes the summary as it was written. */
+  readonly rewrite?: (json: string) => string
+  /** Members of a chat request without which there is nothing to test. */
+  readonly needs?: readonly string[]
+  /** The endpoints that can give it; all by default. */
+  readonly on?: readonly EndpointName[]
   readonly headers?: readonly string[]
   readonly eligible?: boolean
   readonly forkSent?: boolean
@@ -56,12 +65,13 @@ const rows: Record<Exclude<Reason, 'endpoint_changed'>, readonly Row[]> = {
   }],
   template_changed: [{
     when: 'the summary has chat_template_kwargs that the conversation has not',
+    needs: ['chat_template_kwargs'],
     summary: ({ summary }) => ({ ...summary, chat_template_kwargs: { enable_thinking: false } }),
   }],
   options_changed: [
-    { when: 'the summary has another cache_salt', summary: ({ summary }) => ({ ...summary, cache_salt: 'salt-of-the-summary' }) },
-    { when: 'the summary has another reasoning_effort', summary: ({ summary }) => ({ ...summary, reasoning_effort: 'low' }) },
-    { when: 'the summary has a member that nobody knows', summary: ({ summary }) => ({ ...summary, future_option: 1 }) },
+    { when: 'the summary has another cache_salt', needs: ['cache_salt'], summary: ({ summary }) => ({ ...summary, cache_salt: 'salt-of-the-summary' }) },
+    { when: 'the summary has another reasoning_effort', needs: ['reasoning_effort'], summary: ({ summary }) => ({ ...summary, reasoning_effort: 'low' }) },
+    { when: 'the summary has a member that nobody knows', rewrite: (json) => json.replace('{', '{"future_option":1,') },
   ],
   prefix_changed: [
     {
@@ -119,6 +129,7 @@ const rows: Record<Exclude<Reason, 'endpoint_changed'>, readonly Row[]> = {
   prefix_diverges: [{
     when: "a new user message makes the template drop the conversation's reasoning, and token ids cannot give what is asked for",
     session: () => opencodeSession({ reasoning: 'reasoning' }),
+    needs: ['logprobs'],
     summary: ({ summary }) => ({ ...summary, logprobs: true }),
   }],
   head_too_small: [{ when: 'the shared part does not fill one cache block', engine: { blockSize: 4096 } }],
@@ -134,13 +145,13 @@ const rows: Record<Exclude<Reason, 'endpoint_changed'>, readonly Row[]> = {
     }),
   }],
   unforkable_options: [
-    { when: 'the summary asks for two choices', anyOrder: true, summary: ({ summary }) => ({ ...summary, n: 2 }) },
-    { when: 'the summary asks for prompt log-probabilities', summary: ({ summary }) => ({ ...summary, prompt_logprobs: 0 }) },
+    { when: 'the summary asks for two choices', needs: ['n'], anyOrder: true, summary: ({ summary }) => ({ ...summary, n: 2 }) },
+    { when: 'the summary asks for prompt log-probabilities', needs: ['prompt_logprobs'], summary: ({ summary }) => ({ ...summary, prompt_logprobs: 0 }) },
   ],
   unreadable_body: [{
     when: 'the summary has a key twice at the top level',
     headers: explicit,
-    summary: ({ summary }) => JSON.stringify(summary).replace('{', '{"temperature":0,"temperature":0,'),
+    rewrite: (json) => json.replace('{', '{"temperature":0,"temperature":0,'),
   }],
   fork_rejected: [{
     when: 'the engine refuses the fork', eligible: true, forkSent: true,
@@ -192,26 +203,34 @@ const cases: Partial<Record<string, string>> = {
   incomplete_tool_group: '[case 53] ', mid_range: '[case 53] ', prefix_diverges: '[case 60] ',
 }
 
-t.test('every reason has a test here, but the one that takes two endpoints', async (t) => {
-  t.same([...Object.keys(rows), 'endpoint_changed'].sort(), Object.keys(reasons).sort())
-  for (const [reason, list] of Object.entries(rows)) t.ok(list.length > 0, reason)
-})
+/** Those of its rows that an endpoint has words for. */
+function rowsOn({ endpoint, lacks }: Spoken): [string, Row[]][] {
+  const isOn = ({ on, needs = [] }: Row): boolean => (!on || on.includes(endpoint.name)) && !needs.some((member) => lacks.includes(member))
+  return Object.entries(rows).map(([reason, list]) => [reason, list.filter(isOn)])
+}
 
-for (const [reason, list] of Object.entries(rows)) {
-  for (const row of list) {
-    for (const [form, options] of [['not streamed', {}], ['streamed', streamed]] as const) {
-      t.test(`${cases[reason] ?? ''}${reason}: ${row.when}, ${form}`, async (t) => checkRow(t, reason, row, options))
+for (const spoken of spokenEndpoints) {
+  const { name } = spoken.endpoint
+  t.test(`${name}: every reason has a test here, but the one that takes two endpoints`, async (t) => {
+    t.same([...Object.keys(rows), 'endpoint_changed'].sort(), Object.keys(reasons).sort())
+    for (const [reason, list] of rowsOn(spoken)) t.ok(list.length > 0, reason)
+  })
+
+  for (const [reason, list] of rowsOn(spoken)) {
+    for (const row of list) {
+      for (const [form, options] of [['not streamed', {}], ['streamed', streamed]] as const) {
+        t.test(`${cases[reason] ?? ''}${name}: ${reason}: ${row.when}, ${form}`, async (t) => checkRow(t, spoken, reason, row, options))
+      }
     }
   }
 }
 
-async function checkRow(t: Test, reason: string, row: Row, options: object): Promise<void> {
-  const { eligible = false, forkSent = false, valid = true } = row
-  const warmfork = await startWarmfork(t, row)
+async function checkRow(t: Test, spoken: Spoken, reason: string, row: Row, options: object): Promise<void> {
+  const { eligible = false, forkSent = false, valid = true, rewrite = (json: string) => json } = row
+  const warmfork = await startWarmfork(t, { ...row, spoken })
   const session = row.session?.() ?? opencodeSession()
   await (row.before ?? ((warmfork, session) => warmfork.main(session)))(warmfork, session)
-  const own = row.summary?.(session) ?? session.summary
-  const body = toBytes(typeof own === 'string' ? own.replace('{', `{${JSON.stringify(options).slice(1, -1)}${Object.keys(options).length > 0 ? ',' : ''}`) : { ...own, ...options })
+  const body = Buffer.from(rewrite(warmfork.write({ ...(row.summary?.(session) ?? session.summary), ...options }).toString('utf8')))
 
   const since = warmfork.since()
   const reply = await warmfork.chat(body, { headers: row.headers ?? [] })
@@ -225,7 +244,7 @@ async function checkRow(t: Test, reason: string, row: Row, options: object): Pro
   const { 'common-prefix-tokens': measured, ...headers } = reply.warmfork
   t.strictSame(headers, { decision: 'passed', eligible: String(eligible), 'fork-sent': String(forkSent), 'cache-hit-verified': 'false', 'fallback-reason': reason })
   t.equal(measured, receipt['common_prefix_tokens'] === null ? undefined : String(receipt['common_prefix_tokens']))
-  t.match(receipt, { decision: 'passed', eligible, fork_sent: forkSent, cache_hit_verified: false, fallback_reason: reason, endpoint: '/v1/chat/completions' })
+  t.match(receipt, { decision: 'passed', eligible, fork_sent: forkSent, cache_hit_verified: false, fallback_reason: reason, endpoint: spoken.endpoint.path })
   t.match(outcome, { decision: 'passed', valid, prompt_ids_confirmed: null })
   const warnings = since.warnings()
   t.equal(warnings.length, row.warnings ?? 0, `warnings: ${warnings.map(({ msg }) => msg)}`)

@@ -1,10 +1,12 @@
-// Every verdict over HTTP, streaming and not: a fork that gave no summary is a 422, or, once a byte is out, a stream
+// Every verdict over HTTP, on each endpoint, streaming and not: a fork that gave no summary is a 422, or, once a byte is out, a stream
 // that ends with an error event and neither finish nor [DONE]. It is never generated again.
 
 import t, { type Test } from 'tap'
 import { reasons } from '../../src/receipt/reasons.ts'
 import { verdicts, type InvalidReason } from '../../src/summary/verdict.ts'
 import { type Reply as Scripted, type SimulatorOptions } from '../../src/simulator/simulator.ts'
+import { spokenEndpoints } from '../helpers/endpoints/all.ts'
+import type { Spoken } from '../helpers/endpoints/spoken.ts'
 import { type ChatBody, isFork, opencodeSession, type Session, startWarmfork, streamed, whenForked } from '../helpers/warmfork.ts'
 
 type Ending =
@@ -99,15 +101,18 @@ t.test('[case 43] no message of ours reads like a context overflow to an agent',
   }
 })
 
-for (const [reason, list] of Object.entries(rows)) {
-  for (const row of list) {
-    if (row.whole) t.test(`${cases[reason] ?? ''}${reason}: ${row.when}, not streamed`, async (t) => checkRow(t, reason, row, row.whole!, {}))
-    if (row.stream) t.test(`${cases[reason] ?? ''}${reason}: ${row.when}, streamed`, async (t) => checkRow(t, reason, row, row.stream!, streamed))
+for (const spoken of spokenEndpoints) {
+  for (const [reason, list] of Object.entries(rows)) {
+    for (const row of list) {
+      const name = `${cases[reason] ?? ''}${spoken.endpoint.name}: ${reason}: ${row.when}`
+      if (row.whole) t.test(`${name}, not streamed`, async (t) => checkRow(t, spoken, reason as InvalidReason, row, row.whole!, {}))
+      if (row.stream) t.test(`${name}, streamed`, async (t) => checkRow(t, spoken, reason as InvalidReason, row, row.stream!, streamed))
+    }
   }
 }
 
-async function checkRow(t: Test, reason: string, row: Row, ending: Ending, options: object): Promise<void> {
-  const warmfork = await startWarmfork(t, { engine: row.engine ?? {} })
+async function checkRow(t: Test, spoken: Spoken, reason: InvalidReason, row: Row, ending: Ending, options: object): Promise<void> {
+  const warmfork = await startWarmfork(t, { engine: row.engine ?? {}, spoken })
   const session = row.session?.() ?? opencodeSession()
   await warmfork.main(session)
   warmfork.script.reply = whenForked(row.reply)
@@ -133,16 +138,16 @@ async function checkRow(t: Test, reason: string, row: Row, ending: Ending, optio
     t.equal(reply.status, 422)
     t.equal(reply.header('x-should-retry'), 'false')
     t.equal(error, reason)
-    t.strictSame(JSON.parse(reply.text), { error: { message: verdicts[reason as InvalidReason], type: 'summary_error', param: null, code: reason } })
+    t.strictSame(JSON.parse(reply.text), spoken.error(reason, verdicts[reason]))
   } else if (ending === 'error event') {
     t.equal(reply.status, 200)
     t.ok(reply.content.startsWith(row.seen ?? ''), reply.content)
-    t.strictSame(reply.parts.at(-1), { error: { message: verdicts[reason as InvalidReason], type: 'summary_error', param: null, code: reason } })
+    t.strictSame(reply.parts.at(-1), spoken.errorEvent(reason, verdicts[reason]))
     t.equal(reply.finish, null, 'no finish that could be taken for success')
-    t.notOk(reply.text.includes('[DONE]'))
+    t.notOk(reply.done)
   } else {
     t.equal(reply.status, 500)
-    t.equal(JSON.parse(reply.text).error.type, 'InternalServerError')
+    t.ok(reply.error)
     t.equal(error, undefined, 'it is not of our making')
   }
 

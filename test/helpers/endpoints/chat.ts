@@ -1,0 +1,22 @@
+// /v1/chat/completions, as tests speak to it.
+
+import { chat } from '../../../src/endpoint/chat.ts'
+import { parts, type Spoken } from './spoken.ts'
+
+export const spokenChat: Spoken = {
+  endpoint: chat,
+  lacks: [],
+  write: (body) => body,
+  read(data) {
+    const read = parts(data)
+    const choices = read.flatMap((part) => part?.choices ?? []).filter((choice: any) => choice?.index === 0)
+    return {
+      content: choices.map((choice: any) => (choice.delta ?? choice.message)?.content ?? '').join(''),
+      finish: choices.map((choice: any) => choice.finish_reason).findLast((finish: unknown) => typeof finish === 'string') ?? null,
+      done: data.includes('[DONE]'),
+      error: read.find((part) => part?.error)?.error ?? null,
+    }
+  },
+  error: (code, message) => ({ error: { message, type: 'summary_error', param: null, code } }),
+  errorEvent: (code, message) => spokenChat.error(code, message),
+}

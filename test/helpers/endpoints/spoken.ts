@@ -1,0 +1,60 @@
+// How a test speaks to an endpoint: conversations and requests are described once, as chat, and what differs is here.
+
+import type { Endpoint } from '../../../src/endpoint/endpoint.ts'
+
+/** A request as tests describe it, whatever the endpoint. */
+export interface ChatBody {
+  model: string
+  messages: Message[]
+  tools?: Tool[]
+  [option: string]: unknown
+}
+
+export interface Message {
+  role: 'system' | 'developer' | 'user' | 'assistant' | 'tool'
+  content: string | null
+  reasoning?: string
+  reasoning_content?: string
+  tool_calls?: { id: string, type: 'function', function: { name: string, arguments: string } }[]
+  tool_call_id?: string
+}
+
+export interface Tool {
+  type: 'function'
+  function: { name: string, description: string, parameters: object }
+}
+
+/** What a client takes from a reply, in the words of chat. */
+export interface Said {
+  /** The visible text. */
+  readonly content: string
+  readonly finish: string | null
+  /** The stream's end mark came. */
+  readonly done: boolean
+  /** An error in place of a reply, or as a stream's event. */
+  readonly error: { readonly code?: string, readonly type?: string, readonly message: string } | null
+}
+
+export interface Spoken {
+  readonly endpoint: Endpoint
+  /** A request that a test describes as chat. */
+  write(body: ChatBody): object
+  /** @param data the JSON of a whole reply, or the data of every event of a stream */
+  read(data: readonly string[]): Said
+  /** An error of ours as a whole reply, and the last event's data of a stream that failed. */
+  error(code: string, message: string): object
+  errorEvent(code: string, message: string): object
+  /** Members of a chat request that this endpoint has no word for: what needs one is not tested here. */
+  readonly lacks: readonly string[]
+}
+
+/** The JSON of those data that are JSON objects or the like. */
+export function parts(data: readonly string[]): any[] {
+  return data.flatMap((json) => {
+    try {
+      return [JSON.parse(json)]
+    } catch {
+      return []
+    }
+  })
+}
