@@ -180,7 +180,7 @@ export function chatReply(reply: Reply, spoken: Spoken = spokenChat): ChatReply 
 }
 
 /** The data of every event that has any; every line that vLLM writes is one. */
-function eventData(text: string): string[] {
+export function eventData(text: string): string[] {
   return text.split('\n\n').flatMap((event) => event.split('\n').filter((line) => line.startsWith('data: ')).map((line) => line.slice(6)))
 }
 

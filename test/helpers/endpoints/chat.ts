@@ -17,6 +17,14 @@ export const spokenChat: Spoken = {
       error: read.find((part) => part?.error)?.error ?? null,
     }
   },
+  canned(texts) {
+    const events = texts.map((content) => ({ choices: [{ index: 0, delta: { content }, finish_reason: null }] }))
+    return {
+      whole: JSON.stringify({ choices: [{ index: 0, message: { content: texts.join('') }, finish_reason: 'stop' }] }),
+      events: [...events, { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }].map((event) => `data: ${JSON.stringify(event)}\n\n`),
+      end: 'data: [DONE]\n\n',
+    }
+  },
   error: (code, message) => ({ error: { message, type: 'summary_error', param: null, code } }),
   errorEvent: (code, message) => spokenChat.error(code, message),
 }

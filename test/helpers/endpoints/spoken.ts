@@ -35,12 +35,22 @@ export interface Said {
   readonly error: { readonly code?: string, readonly type?: string, readonly message: string } | null
 }
 
+export interface Canned {
+  readonly whole: string
+  /** Events of a stream, up to the one that says how it finished. */
+  readonly events: readonly string[]
+  /** What follows them, '' where nothing does. */
+  readonly end: string
+}
+
 export interface Spoken {
   readonly endpoint: Endpoint
   /** A request that a test describes as chat. */
   write(body: ChatBody): object
   /** @param data the JSON of a whole reply, or the data of every event of a stream */
   read(data: readonly string[]): Said
+  /** A reply that says these texts and stops, as an engine sends it. */
+  canned(texts: readonly string[]): Canned
   /** An error of ours as a whole reply, and the last event's data of a stream that failed. */
   error(code: string, message: string): object
   errorEvent(code: string, message: string): object
