@@ -50,7 +50,8 @@ const mark = '[Here stood the beginning of the conversation. It is not repeated:
 function withoutHead(text: string, { start, ends, extras }: Alignment, headTurns: number): string {
   const notes = extras.filter(({ after }) => after < headTurns).map((extra) => extra.text.trim())
   const quoted = notes.length === 0 ? '' : `\n[Between its messages stood also:]\n${notes.map((note) => `> ${note.replaceAll('\n', '\n> ')}`).join('\n')}`
-  return `${text.slice(0, start)}${mark}${quoted}${text.slice(ends[headTurns - 1])}`
+  const rest = text.slice(ends[headTurns - 1])
+  return `${text.slice(0, start)}${mark}${quoted}${quoted === '' || rest.startsWith('\n') ? '' : '\n'}${rest}`
 }
 
 /** Later messages that are looked for, spread over the conversation: all of them would take a search each. */

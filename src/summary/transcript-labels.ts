@@ -1,7 +1,16 @@
 // What in a transcript is a label and says nothing: `[User]: `, `### Tool result: name (id)`, `</message>`, marks of a
 // cut. Words alone make no label, they must stand as one; when in doubt it is text and is kept.
 
+import type { LearnedLabels } from './learned-labels.ts'
 import { wordsOf } from './transcript-pieces.ts'
+
+/** What labels the pieces around a place, beside the words that label anything. */
+export interface Labels {
+  /** Names and ids of their calls, names of the arguments. */
+  readonly words: ReadonlySet<string>
+  /** What was learned of the transcript itself. */
+  readonly learned: LearnedLabels
+}
 
 const labelWords = new Set(('user human assistant ai bot model tool tools toolmessage aimessage humanmessage systemmessage result results ' +
   'response output call calls function name id uuid index message messages from role content contents type args arguments input text thinking ' +
@@ -15,19 +24,21 @@ const longestLabel = 400
 const wordRuns = /[\p{L}\p{N}_]+(?:[ \t.-]+[\p{L}\p{N}_]+)*/gu
 const maxWordsInARow = 8
 
-/** Whether a stretch of a transcript is made of labels alone. @param ofPieces words that label the pieces around it */
-export function isLabel(gap: string, ofPieces: ReadonlySet<string>): boolean {
+/** Whether a stretch of a transcript is made of labels alone. */
+export function isLabel(gap: string, { words, learned }: Labels): boolean {
   if (gap.length > longestLabel) return false
-  const plain = withoutEscapes(gap)
-  return [...plain.matchAll(wordRuns)].every((run) => isLabelRun(plain, run, ofPieces))
+  const plain = withoutEscapes(learned.without(gap))
+  return [...plain.matchAll(wordRuns)].every((run) => isLabelRun(plain, run, words))
 }
 
 /** Whether what follows a position is white space and then a label: a text that ends there was cut, or is over. */
-export function labelFollows(transcript: string, at: number, ofPieces: ReadonlySet<string>): boolean {
-  const plain = withoutEscapes(transcript.slice(at, at + longestLabel)).trimStart()
+export function labelFollows(transcript: string, at: number, { words, learned }: Labels): boolean {
+  const behind = transcript.slice(at, at + longestLabel)
+  if (learned.leads(behind)) return true
+  const plain = withoutEscapes(behind).trimStart()
   const line = plain.slice(0, plain.search(/\n|$/))
   const [run] = line.matchAll(wordRuns)
-  return run === undefined ? !/[\p{L}\p{N}]/u.test(line) : isLabelRun(line, run, ofPieces)
+  return run === undefined ? !/[\p{L}\p{N}]/u.test(line) : isLabelRun(line, run, words)
 }
 
 /** Escaped line ends and quotes as what they are; times and long random ids away. */

@@ -2,6 +2,7 @@
 
 import { elementsOf, isNull, memberNamed, membersOf, skipSpace, stringAt, type Slice } from '../wire/json-slices.ts'
 import { readText, stringMember, textParts, type ChatRequest, type Message } from '../wire/chat-request.ts'
+import { beginningOf } from './text-search.ts'
 import { splitThinking } from './thinking.ts'
 
 /** A piece of a recorded message that is looked for in a transcript. */
@@ -158,3 +159,29 @@ export const forms: readonly ((text: string, whole: string) => string)[] = [
   (text) => inJson(inJson(text)),
   (text) => text.replaceAll('\r\n', '\n'),
 ]
+
+/** How much of a text must match before its cut is believed, and how much stands for itself among other text, in characters. */
+export const telling = 48
+
+export type Beginnings = ReadonlyMap<string, readonly (typeof forms)[number][]>
+
+const knownBeginnings = new WeakMap<Piece, Beginnings[]>()
+
+/** How a text of a piece may begin, each with the forms that begin so. A piece is looked for several times. */
+export function beginningsOf(piece: Piece, index: number): Beginnings {
+  const known = knownBeginnings.get(piece) ?? []
+  knownBeginnings.set(piece, known)
+  return known[index] ??= beginnings(piece.texts[index]!)
+}
+
+function beginnings(text: string): Beginnings {
+  const start = beginningOf(text, telling)
+  const found = new Map<string, (typeof forms)[number][]>()
+  for (const form of forms) {
+    const beginning = form(start, text)
+    const same = found.get(beginning)
+    if (same) same.push(form)
+    else found.set(beginning, [form])
+  }
+  return found
+}

@@ -4,9 +4,10 @@
 
 import type { ChatRequest } from '../wire/chat-request.ts'
 import { earlierSummary } from './earlier-summary.ts'
-import { beginningOf, indexWithin, isInsideWord, sharedEnd, sharedLength } from './text-search.ts'
-import { isLabel, labelFollows } from './transcript-labels.ts'
-import { forms, unitAt, type Piece, type Unit } from './transcript-pieces.ts'
+import { LearnedLabels, learnLabels } from './learned-labels.ts'
+import { indexWithin, isInsideWord, sharedEnd, sharedLength } from './text-search.ts'
+import { isLabel, labelFollows, type Labels } from './transcript-labels.ts'
+import { beginningsOf, forms, telling, unitAt, type Piece, type Unit } from './transcript-pieces.ts'
 
 export interface Alignment {
   /** Where the first aligned message starts. */
@@ -21,8 +22,6 @@ export interface Alignment {
 
 /** Longest text between two matches, in characters: labels, notes of the agent's own, reasoning that was not recorded. */
 const maxGap = 2000
-/** How much of a text must match before its cut is believed, and how much stands for itself among other text, in characters. */
-const telling = 48
 /** The same for the values of a call together, whose name and order tell too. */
 const tellingValues = 24
 /** Longest text between a call's name and its values, in characters: the names of its arguments, braces, quotes. */
@@ -36,28 +35,38 @@ const maxAhead = 16
 
 /** @returns null where the conversation's beginning does not stand in the text */
 export function align(transcript: string, evidence: ChatRequest): Alignment | null {
-  const whole = alignBehind(transcript, evidence, 0)
+  const plain = alignWith(transcript, evidence, none)
+  if (plain && plain.extras.length === 0 && plain.ends.length === evidence.messages.length - evidence.frontLength) return plain
+  const learned = learnLabels(transcript, evidence)
+  const better = learned.isEmpty ? null : alignWith(transcript, evidence, learned)
+  return better && better.found >= (plain?.found ?? 0) ? better : plain
+}
+
+const none = new LearnedLabels([])
+
+function alignWith(transcript: string, evidence: ChatRequest, learned: LearnedLabels): Alignment | null {
+  const whole = alignBehind(transcript, evidence, 0, learned)
   if (whole) return whole
   const earlier = earlierSummary(transcript, evidence)
-  const behind = earlier && alignBehind(transcript, evidence, earlier.lead)
+  const behind = earlier && alignBehind(transcript, evidence, earlier.lead, learned)
   // Where the summary is the transcript's first segment, the transcript skips what was said before it.
-  const isSegment = earlier && behind && earlier.end <= behind.start && isLabel(transcript.slice(earlier.end, behind.start), new Set())
+  const isSegment = earlier && behind && earlier.end <= behind.start && isLabel(transcript.slice(earlier.end, behind.start), { words: new Set(), learned })
   return isSegment ? null : behind
 }
 
 /** @param lead messages behind the system text that need not stand in the transcript */
-function alignBehind(transcript: string, evidence: ChatRequest, lead: number): Alignment | null {
+function alignBehind(transcript: string, evidence: ChatRequest, lead: number, learned: LearnedLabels): Alignment | null {
   const firstIndex = evidence.frontLength + lead
   if (firstIndex >= evidence.messages.length) return null
-  const { pieces, labels } = unitAt(evidence, firstIndex)
+  const { pieces, labels: words } = unitAt(evidence, firstIndex)
   const first = pieces.find(({ kind }) => kind === 'text') ?? (lead > 0 ? pieces[0] : undefined)
   if (!first) return null
   let best: Alignment | null = null
   let from = 0
   for (let attempt = 0; attempt < maxStarts; attempt++) {
-    const found = matchOf(transcript, first, { from, limit: transcript.length, labels, isFirst: true })
+    const found = matchOf(transcript, first, { from, limit: transcript.length, labels: { words, learned }, isFirst: true })
     if (!found) break
-    const alignment = alignFrom(transcript, evidence, firstIndex, found.start)
+    const alignment = alignFrom(transcript, evidence, firstIndex, found.start, learned)
     if (!best || alignment.found > best.found) best = alignment
     from = found.start + 1
   }
@@ -79,37 +88,47 @@ interface Claim {
   readonly gaps: readonly string[]
 }
 
-function alignFrom(transcript: string, evidence: ChatRequest, firstIndex: number, start: number): Alignment {
+function alignFrom(transcript: string, evidence: ChatRequest, firstIndex: number, start: number, learned: LearnedLabels): Alignment {
   const claims: Claim[] = []
   let at = start
-  let labels: ReadonlySet<string> = new Set()
+  let words: ReadonlySet<string> = new Set()
+  const told = new Set<string>()
   for (let index = firstIndex; index < evidence.messages.length;) {
     const unit = unitAt(evidence, index)
-    const around = new Set([...labels, ...unit.labels])
+    const around: Labels = { words: new Set([...words, ...unit.labels]), learned }
     const match = matchUnit(transcript, unit, at, around)
     if (!match) break
     const { matched, end, gaps } = match
     // Where results are blank, nothing but labels stands between a call and what follows, and no result of another call.
     if (matched && claims.findLast(({ found }) => found)?.blank && (match.first === 'result' || !isLabel(gaps[0]!, around))) break
-    claims.push({ unit, end, found: matched, blank: match.blank, gaps: gaps.filter((gap) => !isLabel(gap, around)) })
+    claims.push({ unit, end, found: matched, blank: match.blank, gaps: gaps.flatMap((gap) => worthKeeping(gap, around, told)) })
     index = unit.to
     at = end
-    labels = matched ? unit.labels : around
+    words = matched ? unit.labels : around.words
   }
-  dropUnproven(transcript, claims)
+  dropUnproven(transcript, claims, learned)
   const ends = claims.flatMap(({ unit, end }) => Array<number>(unit.to - unit.from).fill(end))
   const extras = claims.flatMap(({ unit, gaps }) => gaps.map((text) => ({ text, after: unit.from - firstIndex })))
   return { start, ends, found: claims.reduce((sum, { unit, found }) => sum + (found ? unit.to - unit.from : 0), 0), extras }
 }
 
+/** What a gap says: nothing where it is a label, and a label of the agent's own is kept where it stands first. */
+function worthKeeping(gap: string, labels: Labels, told: Set<string>): string[] {
+  if (isLabel(gap, { words: labels.words, learned: none })) return []
+  if (!isLabel(gap, labels)) return [gap]
+  const news = labels.learned.in(gap).filter((label) => !told.has(label))
+  for (const label of news) told.add(label)
+  return news
+}
+
 /** Nothing proves the last messages where nothing of them was found, nor blank results where something else follows. */
-function dropUnproven(transcript: string, claims: Claim[]): void {
+function dropUnproven(transcript: string, claims: Claim[], learned: LearnedLabels): void {
   const dropUnfound = (): void => {
     while (claims.length > 0 && !claims.at(-1)!.found) claims.pop()
   }
   dropUnfound()
   const last = claims.at(-1)
-  if (!last?.blank || isLabel(transcript.slice(last.end), last.unit.labels)) return
+  if (!last?.blank || isLabel(transcript.slice(last.end), { words: last.unit.labels, learned })) return
   claims.pop()
   dropUnfound()
 }
@@ -125,8 +144,8 @@ interface Match {
 interface Place {
   readonly from: number
   readonly limit: number
-  /** Words that label the pieces around. */
-  readonly labels: ReadonlySet<string>
+  /** What labels the pieces around. */
+  readonly labels: Labels
   /** The first piece of all: anything may stand in front. */
   readonly isFirst?: boolean
 }
@@ -135,7 +154,7 @@ interface Place {
  * Takes the pieces of a unit in whatever order the transcript has them.
  * @returns null where the transcript skips it
  */
-function matchUnit(transcript: string, unit: Unit, from: number, labels: ReadonlySet<string>): { matched: boolean, first: Piece['kind'] | undefined, blank: boolean, end: number, gaps: string[] } | null {
+function matchUnit(transcript: string, unit: Unit, from: number, labels: Labels): { matched: boolean, first: Piece['kind'] | undefined, blank: boolean, end: number, gaps: string[] } | null {
   const gaps: string[] = []
   const taken = new Set<Piece>()
   /** Matches that telling text made: they stay while the position moves up to them. */
@@ -197,29 +216,6 @@ function textAt(transcript: string, piece: Piece, index: number, mayBeCut: boole
   }
   if (best || !mayBeCut || weight !== 'telling') return best
   return endAt(transcript, text, place) ?? endAt(transcript, forms[1]!(text, text), place)
-}
-
-type Beginnings = ReadonlyMap<string, readonly (typeof forms)[number][]>
-
-const knownBeginnings = new WeakMap<Piece, Beginnings[]>()
-
-/** How a text of a piece may begin, each with the forms that begin so. A piece is looked for several times. */
-function beginningsOf(piece: Piece, index: number): Beginnings {
-  const known = knownBeginnings.get(piece) ?? []
-  knownBeginnings.set(piece, known)
-  return known[index] ??= beginnings(piece.texts[index]!)
-}
-
-function beginnings(text: string): Beginnings {
-  const start = beginningOf(text, telling)
-  const found = new Map<string, (typeof forms)[number][]>()
-  for (const form of forms) {
-    const beginning = form(start, text)
-    const same = found.get(beginning)
-    if (same) same.push(form)
-    else found.set(beginning, [form])
-  }
-  return found
 }
 
 /** @param written forms that begin as the place does */

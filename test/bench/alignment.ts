@@ -12,7 +12,7 @@ const megabyte = 1 << 20
 console.log('transcript              messages  covered   CPU, median and worst of 7')
 for (const size of [0.5, 1, 2, 4]) {
   const messages = session(size)
-  for (const name of ['brackets, pretty JSON', 'XML, escaped', 'JSON', 'brackets, tags around users, blank outputs']) {
+  for (const name of ['brackets, pretty JSON', 'XML, escaped', 'JSON', 'brackets, tags around users, blank outputs', 'labels of its own']) {
     measure(`${size} MB, ${name}`, messages, flattenings[name]!.parts(messages).join('\n'))
   }
 }

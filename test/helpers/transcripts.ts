@@ -10,6 +10,8 @@ export interface Flattening {
   /** Results that the style shows: whole, cut behind so many characters, or not at all. */
   readonly results: 'whole' | 'cut' | 'blank' | 'none'
   readonly calls: boolean
+  /** Its labels stand in no table: they show only where they come again. */
+  readonly ownLabels?: boolean
 }
 
 /** Characters of a tool output that the cutting styles keep. */
@@ -122,6 +124,14 @@ export const flattenings: Readonly<Record<string, Flattening>> = {
     }
     return [['# ASSISTANT', message.content ?? '', ...(message.tool_calls ?? []).map((call) => `${call.function.name}: ${call.function.arguments}`)].filter((line) => line !== '').join('\n')]
   }, 'cut'),
+  'labels of its own': {
+    ...style((message, _, name) => {
+      if (message.role === 'user') return [`Kundin: ${message.content}`]
+      if (message.role === 'tool') return [`Antwort von ${name(message.tool_call_id!)}: ${message.content}`]
+      return [...(message.content ? [`archivist: ${message.content}`] : []), ...(message.tool_calls ?? []).map((call) => `archivist benutzt: ${call.function.name}(${repr(argsOf(call))})`)]
+    }, 'whole', true, '\n'),
+    ownLabels: true,
+  },
   'brackets, outputs cut at their beginning': style((message) => {
     if (message.role === 'user') return [`[User]: ${message.content}`]
     if (message.role === 'tool') return [`[Tool result]: ${message.content!.length > kept ? `[truncated]\n${message.content!.slice(-kept)}` : message.content}`]

@@ -33,13 +33,25 @@ function lost(request: object, messages: readonly Message[], { turns, directive 
   return uniqueWords(JSON.stringify(request)).filter((word) => !there.includes(word))
 }
 
-/** A length of the conversation at which no tool group is cut. */
-const cutConversation = fc.tuple(turns, fc.nat()).map(([messages, at]) => {
-  const ends = groupEnds(messages)
-  return { messages, length: ends[at % ends.length]! }
-})
+/** Enough said for labels that no table knows to show what they are. */
+const introduction: readonly Message[] = [1, 2, 3].flatMap((round): Message[] => [
+  { role: 'user', content: `Is the record number ${round} of the cache slow?` },
+  {
+    role: 'assistant', content: `Record ${round} is read now.`,
+    tool_calls: ['read_file', 'bash'].map((name) => ({ id: `intro_${round}_${name}`, type: 'function', function: { name, arguments: JSON.stringify({ path: `records/number-${round}.txt` }) } })),
+  },
+  ...['read_file', 'bash'].map((name): Message => ({ role: 'tool', tool_call_id: `intro_${round}_${name}`, content: `${name} says ${round * 17} ms` })),
+  { role: 'assistant', content: `It takes ${round * 17} ms.` },
+])
 
 for (const [name, flattening] of Object.entries(flattenings)) {
+  const talks = flattening.ownLabels ? turns.map((messages) => [...introduction, ...messages]) : turns
+  /** With a length at which no tool group is cut. */
+  const cutConversation = fc.tuple(talks, fc.nat()).map(([messages, at]) => {
+    const ends = groupEnds(messages)
+    return { messages, length: ends[at % ends.length]! }
+  })
+
   t.test(`${name}: the head is what the transcript holds, no text is lost, no tail is claimed`, async (t) => {
     holds(t, fc.property(cutConversation, ({ messages, length }) => {
       const request = flattened(flattening, messages.slice(0, length))
@@ -57,8 +69,8 @@ for (const [name, flattening] of Object.entries(flattenings)) {
       // Blank outputs at the end are proven only where the request ends with them.
       const around = flattening.results === 'blank' ? { before: `${instruction}\n\nConversation:\n`, after: '\n' } : {}
       const found = covered(messages, flattened(flattening, messages.slice(0, length), around))
-      // One message alone proves no beginning.
-      if (length < 2) return
+      // One message alone proves no beginning, and labels of its own must have come again.
+      if (length < (flattening.ownLabels ? introduction.length : 2)) return
       all++
       if (found.turns === length) whole++
     }), { numRuns: 100 })
@@ -66,7 +78,7 @@ for (const [name, flattening] of Object.entries(flattenings)) {
   })
 
   t.test(`${name}: a message that the transcript skips ends the head before it`, async (t) => {
-    holds(t, fc.property(turns, fc.nat(), fc.nat(), (messages, at, size) => {
+    holds(t, fc.property(talks, fc.nat(), fc.nat(), (messages, at, size) => {
       const ends = [0, ...groupEnds(messages)]
       const from = at % (ends.length - 1)
       const to = Math.min(ends.length - 1, from + 1 + size % 3)
@@ -79,7 +91,7 @@ for (const [name, flattening] of Object.entries(flattenings)) {
   })
 
   t.test(`${name}: what only the transcript says stays in the directive`, async (t) => {
-    holds(t, fc.property(turns, fc.array(fc.nat(), { maxLength: 3 }), (messages, places) => {
+    holds(t, fc.property(talks, fc.array(fc.nat(), { maxLength: 3 }), (messages, places) => {
       const noted = places.reduce<Message[]>((list, place, i) => {
         const ends = [0, ...groupEnds(list)]
         return list.toSpliced(ends[place % ends.length]!, 0, { role: 'assistant', content: `unote${i}x1 stands in the transcript alone, unote${i}x2.` })
