@@ -25,6 +25,6 @@ export const spokenChat: Spoken = {
       end: 'data: [DONE]\n\n',
     }
   },
-  error: (code, message) => ({ error: { message, type: 'summary_error', param: null, code } }),
+  error: (code, message, type = 'summary_error') => ({ error: { message, type, param: null, code } }),
   errorEvent: (code, message) => spokenChat.error(code, message),
 }

@@ -51,8 +51,8 @@ export interface Spoken {
   read(data: readonly string[]): Said
   /** A reply that says these texts and stops, as an engine sends it. */
   canned(texts: readonly string[]): Canned
-  /** An error of ours as a whole reply, and the last event's data of a stream that failed. */
-  error(code: string, message: string): object
+  /** An error of ours as a whole reply, and the last event's data of a stream that failed. @param type `summary_error` by default */
+  error(code: string, message: string, type?: string): object
   errorEvent(code: string, message: string): object
   /** Members of a chat request that this endpoint has no word for: what needs one is not tested here. */
   readonly lacks: readonly string[]
