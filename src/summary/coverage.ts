@@ -29,13 +29,13 @@ export interface Covered {
 export type Coverage = Covered | { readonly covered: false, readonly reason: Reason }
 
 /**
- * @param read the recorded main request
+ * @param recorded the recorded main request
  * @param asked the summary request
  * @param knownSummariser an agent's data file knows the request: its own system text is then to be expected
  * @param foreignTool the file says that one tool of the summariser's own stands in place of the conversation's
  */
-export function structuredCoverage(read: ReadRequest, asked: ReadRequest, knownSummariser: boolean, foreignTool = false): Coverage {
-  const evidence = read.chat
+export function structuredCoverage(recorded: ReadRequest, asked: ReadRequest, knownSummariser: boolean, foreignTool = false): Coverage {
+  const evidence = recorded.chat
   const summary = asked.chat
   const sharedFront = sharedLead(evidence, 0, evidence.frontLength, summary, 0, summary.frontLength)
   const foreignFront = summary.messages.slice(sharedFront, summary.frontLength)
@@ -49,7 +49,7 @@ export function structuredCoverage(read: ReadRequest, asked: ReadRequest, knownS
   // Where only the instruction follows, it is taken out of its item; what is to follow as it came begins with one.
   const moved = summary.frontLength - evidence.frontLength
   const canCut = (length: number): boolean => length + moved >= summary.messages.length - 1 || isCut(asked, length + moved)
-  const headLength = endOfHead(read, evidence.frontLength + run, summary.messages[summary.frontLength + run], canCut)
+  const headLength = endOfHead(recorded, evidence.frontLength + run, summary.messages[summary.frontLength + run], canCut)
   const headTurns = headLength - evidence.frontLength
   if (headTurns <= 0) return { covered: false, reason: 'incomplete_tool_group' }
 

@@ -9,12 +9,12 @@ import { align, type Alignment } from './transcript.ts'
 import { endOfHead } from './tool-groups.ts'
 
 /**
- * @param read the recorded main request
+ * @param recorded the recorded main request
  * @param asked the summary request
  * @param knownSummariser an agent's data file knows the request: its own system text is then to be expected
  */
-export function flattenedCoverage(read: ReadRequest, asked: ReadRequest, knownSummariser: boolean): Coverage {
-  const evidence = read.chat
+export function flattenedCoverage(recorded: ReadRequest, asked: ReadRequest, knownSummariser: boolean): Coverage {
+  const evidence = recorded.chat
   const summary = asked.chat
   const front = summary.messages.slice(0, summary.frontLength)
   const turns = summary.messages.slice(summary.frontLength)
@@ -29,7 +29,7 @@ export function flattenedCoverage(read: ReadRequest, asked: ReadRequest, knownSu
   const text = [...foreign, ...turns].flatMap(({ slice }) => textParts(summary.body, slice)).join('\n\n')
   const alignment = align(text, evidence)
   if (!alignment) return { covered: false, reason: startsLater(text, evidence) ? 'mid_range' : 'coverage_unproven' }
-  const headLength = endOfHead(read, evidence.frontLength + alignment.ends.length)
+  const headLength = endOfHead(recorded, evidence.frontLength + alignment.ends.length)
   const headTurns = headLength - evidence.frontLength
   if (headTurns <= 0) return { covered: false, reason: 'incomplete_tool_group' }
   return {
