@@ -2,6 +2,7 @@
 // A fault of ours never costs the client its answer: the request goes out as it came (R13).
 
 import type { Logger } from 'pino'
+import { nearest } from './config/nearest.ts'
 import { conversationInBody, conversationInHeaders, type ConversationIdSources } from './conversation/conversation-id.ts'
 import { chooseEvidence } from './conversation/choose.ts'
 import type { Evidence } from './conversation/evidence.ts'
@@ -23,7 +24,7 @@ import { sendErrorAnswer } from './relay/respond.ts'
 import type { ClientRequest, ConversationHandler, Relay, Upstream } from './relay/types.ts'
 import type { Agent } from './summary/agents.ts'
 import { isSummaryOf } from './summary/generic.ts'
-import type { Recogniser, RequestKind } from './summary/recognise.ts'
+import { isMisspelt, requestWords, saidBy, type Recogniser, type RequestKind } from './summary/recognise.ts'
 import { judge } from './summary/verdict.ts'
 import { stringMember, type ChatRequest } from './wire/chat-request.ts'
 import { memberNamed, membersOf } from './wire/json-slices.ts'
@@ -61,12 +62,14 @@ const faultWithoutPlace = (fault: unknown): FoundPlace => ({ place: null, fault 
 
 export function createConversationHandler(options: ConversationOptions): ConversationHandler {
   const { recogniser, records, mode, log } = options
+  const warned = new Set<string | null>()
 
   return async (request, relay, endpoint) => {
     const found = mode === 'off' ? noPlace : await records.place(request, endpoint).then((place) => ({ place, fault: null }), faultWithoutPlace)
     const grown = found.place?.grown && { recorded: found.place.grown.evidence.body, growth: found.place.grown.growth }
     const special = recogniser.mayBeSpecial(request.headers, request.body, grown)
     const read = special ? readUnlessEncoded(request, endpoint) : null
+    if (special) warnIfMisspelt(saidBy(request.headers, read))
     const kind: RequestKind = special ? recogniser.recognise(request.headers, read) : { kind: 'main' }
     switch (kind.kind) {
       case 'main':
@@ -82,6 +85,15 @@ export function createConversationHandler(options: ConversationOptions): Convers
     }
   }
 
+  /** Once for each word that may have been meant: what a client got wrong, it gets wrong in every request. */
+  function warnIfMisspelt(said: string | null): void {
+    if (!isMisspelt(said)) return
+    const meant = nearest(said.slice(0, 40), requestWords)
+    if (warned.has(meant)) return
+    warned.add(meant)
+    log.warn({ meant, words: requestWords }, 'x-warmfork-request has a value that is none of its words; it counts as none')
+  }
+
   async function passMain(request: ClientRequest, relay: Relay, { place, fault }: FoundPlace): Promise<void> {
     if (fault !== null) log.warn(faultFields(fault), 'a main request could not be compared with what is recorded; it is not recorded')
     await relay.pass(request, place ? { observer: records.observe(request, place) } : undefined)
@@ -93,7 +105,7 @@ export function createConversationHandler(options: ConversationOptions): Convers
     try {
       const { tenants, sources, store } = options
       const conversation = conversationInHeaders(request.headers, sources) ?? conversationInBody(read, sources)
-      const choice = chooseEvidence(await store.candidates(tenants.of(request.rawHeaders, request.target)), searchFor(read, { conversation, agent: null, generic: true }, sources))
+      const choice = chooseEvidence(await store.candidates(tenants.of(request.rawHeaders, request.target)), searchFor(read, { conversation, agent: null }, sources))
       return 'fits' in choice && choice.fits.some((fit) => isSummaryOf(read.chat, fit))
     } catch (error) {
       log.warn(faultFields(error), 'a request could not be compared with what is recorded; it is passed as it came')
@@ -170,7 +182,6 @@ class SummaryRequest {
         tenant: tenants.of(rawHeaders, target),
         conversation,
         agent: this.#agent,
-        generic: this.#generic,
         byId: this.#byId,
       }, this.#facts, {
         credentials: tenants.credentials(rawHeaders),

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import type { Agent } from '../summary/agents.ts'
 import { isPossible, mayBeGeneric } from '../summary/generic.ts'
-import { Recogniser, saidBy, traitsOf } from '../summary/recognise.ts'
+import { isMisspelt, Recogniser, requestWords, saidBy, traitsOf } from '../summary/recognise.ts'
 import type { ReadRequest } from '../endpoint/endpoint.ts'
 import { endpointAt, endpoints } from '../endpoint/endpoints.ts'
 import type { ChatRequest } from '../wire/chat-request.ts'
@@ -53,7 +53,7 @@ function explain(headers: Record<string, string>, body: Buffer, request: ReadReq
   const recogniser = new Recogniser(agents, { generic })
   const found = recogniser.mayBeSpecial(headers, body) ? recogniser.recognise(headers, request) : { kind: 'main' as const }
   const said = saidBy(headers, request)
-  const lines = [`taken for: ${verdict(found)}`, `the client says: ${said === null ? 'nothing' : `x-warmfork-request ${JSON.stringify(said)}`}`]
+  const lines = [`taken for: ${verdict(found)}`, `the client says: ${said === null ? 'nothing' : `x-warmfork-request ${JSON.stringify(said)}`}${isMisspelt(said) ? `, which counts as nothing: it is none of ${requestWords.join(', ')}` : ''}`]
 
   const judged = agents.map((agent) => ({ agent, traits: traitsOf(agent, headers, request) }))
   // A fitting kind of tools, or the endpoint, says nothing alone.

@@ -26,7 +26,6 @@ export interface Search {
   readonly summary: ReadRequest
   /** Hash of the summary request's id, or null. */
   readonly conversation: string | null
-  readonly knownSummariser: boolean
   /** One tool of the summariser's own stands in place of the conversation's. */
   readonly foreignTool?: boolean
   /** How the history stands in it; null where nobody said, and both are tried. */
@@ -68,10 +67,10 @@ function lookAt(lines: readonly Evidence[], search: Search): { fits: readonly Fi
   return { fits, reason: (against.find(({ sameId }) => sameId) ?? against[0])?.reason ?? null }
 }
 
-function coverageOf(evidence: ReadRequest, { summary, shape, knownSummariser, foreignTool }: Search): Coverage {
-  const structured = shape === 'flattened' ? null : structuredCoverage(evidence, summary, knownSummariser, foreignTool)
+function coverageOf(evidence: ReadRequest, { summary, shape, foreignTool }: Search): Coverage {
+  const structured = shape === 'flattened' ? null : structuredCoverage(evidence, summary, foreignTool)
   if (shape === 'structured' || structured?.covered) return structured!
-  const flattened = flattenedCoverage(evidence, summary, knownSummariser)
+  const flattened = flattenedCoverage(evidence, summary)
   return flattened.covered || !structured ? flattened : structured
 }
 

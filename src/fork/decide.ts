@@ -22,8 +22,6 @@ export interface SummaryQuestion {
   readonly conversation: string | null
   /** The agent's data file, where one knows the request. */
   readonly agent: Agent | null
-  /** No data file knows it, and what it holds and asks for made it a summary. */
-  readonly generic?: boolean
   readonly byId: boolean
 }
 
@@ -56,10 +54,9 @@ export async function decide(
 }
 
 /** What is looked for among the tenant's lines. */
-export function searchFor(summary: ReadRequest, { conversation, agent, generic = false }: Pick<SummaryQuestion, 'conversation' | 'agent' | 'generic'>, sources: ConversationIdSources): Search {
+export function searchFor(summary: ReadRequest, { conversation, agent }: Pick<SummaryQuestion, 'conversation' | 'agent'>, sources: ConversationIdSources): Search {
   return {
     summary, conversation, sources,
-    knownSummariser: agent !== null || generic,
     foreignTool: agent?.traits.tools === 'one-foreign',
     shape: agent?.shape ?? null,
   }

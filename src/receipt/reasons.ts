@@ -8,7 +8,7 @@ export const reasons = {
   endpoint_changed: 'The conversation ran over another endpoint than the summary request.',
   template_changed: 'The summary request names another chat template, or other arguments for it, than the conversation.',
   options_changed: 'The summary request sets an option that can shape the prompt or the cache key to another value.',
-  prefix_changed: "The system text or the tools differ from the conversation's, and no known summariser sent the request.",
+  prefix_changed: "The tools of the summary request are others than the conversation's, and not left out.",
   mid_range: 'The summary request starts in the middle of the conversation.',
   coverage_unproven: 'Too little of the summary request could be found at the beginning of the conversation.',
   incomplete_tool_group: 'The summary request ends, or its only shared part lies, inside a tool group: a call lacks its answer.',

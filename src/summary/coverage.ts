@@ -31,16 +31,15 @@ export type Coverage = Covered | { readonly covered: false, readonly reason: Rea
 /**
  * @param recorded the recorded main request
  * @param asked the summary request
- * @param knownSummariser an agent's data file knows the request: its own system text is then to be expected
- * @param foreignTool the file says that one tool of the summariser's own stands in place of the conversation's
+ * @param foreignTool the agent's data file says that one tool of the summariser's own stands in place of the conversation's
  */
-export function structuredCoverage(recorded: ReadRequest, asked: ReadRequest, knownSummariser: boolean, foreignTool = false): Coverage {
+export function structuredCoverage(recorded: ReadRequest, asked: ReadRequest, foreignTool = false): Coverage {
   const evidence = recorded.chat
   const summary = asked.chat
   const sharedFront = sharedLead(evidence, 0, evidence.frontLength, summary, 0, summary.frontLength)
   const foreignFront = summary.messages.slice(sharedFront, summary.frontLength)
   const tools = compareTools(evidence, summary, foreignTool)
-  if ((foreignFront.length > 0 && !knownSummariser) || tools === 'other') return { covered: false, reason: 'prefix_changed' }
+  if (tools === 'other') return { covered: false, reason: 'prefix_changed' }
 
   const turns = evidence.messages.length - evidence.frontLength
   const run = sharedLead(evidence, evidence.frontLength, evidence.messages.length, summary, summary.frontLength, summary.messages.length)
@@ -88,7 +87,7 @@ function startsLater(evidence: ChatRequest, summary: ChatRequest): boolean {
 }
 
 /** Left out and empty tools are inherited; others must be the conversation's, byte for byte and in order. */
-function compareTools(evidence: ChatRequest, summary: ChatRequest, foreignTool: boolean): 'same' | 'left-out' | 'other' {
+export function compareTools(evidence: ChatRequest, summary: ChatRequest, foreignTool = false): 'same' | 'left-out' | 'other' {
   const ours = evidence.tools ?? []
   const theirs = summary.tools ?? []
   if (theirs.length === 0) return ours.length === 0 ? 'same' : 'left-out'

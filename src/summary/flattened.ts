@@ -4,24 +4,22 @@
 import type { ReadRequest } from '../endpoint/endpoint.ts'
 import { isFront, textInsides, textParts, type ChatRequest } from '../wire/chat-request.ts'
 import { sameBytes } from '../wire/json-slices.ts'
-import type { Coverage } from './coverage.ts'
+import { compareTools, type Coverage } from './coverage.ts'
 import { align, type Alignment } from './transcript.ts'
 import { endOfHead } from './tool-groups.ts'
 
 /**
  * @param recorded the recorded main request
  * @param asked the summary request
- * @param knownSummariser an agent's data file knows the request: its own system text is then to be expected
  */
-export function flattenedCoverage(recorded: ReadRequest, asked: ReadRequest, knownSummariser: boolean): Coverage {
+export function flattenedCoverage(recorded: ReadRequest, asked: ReadRequest): Coverage {
   const evidence = recorded.chat
   const summary = asked.chat
   const front = summary.messages.slice(0, summary.frontLength)
   const turns = summary.messages.slice(summary.frontLength)
-  if ((summary.tools?.length ?? 0) > 0) return { covered: false, reason: 'prefix_changed' }
+  if (compareTools(evidence, summary) === 'other') return { covered: false, reason: 'prefix_changed' }
   const foreign = front.filter((message) => !evidence.messages.slice(0, evidence.frontLength)
     .some((own) => sameBytes(evidence.body, own.slice, summary.body, message.slice)))
-  if (foreign.length > 0 && !knownSummariser) return { covered: false, reason: 'prefix_changed' }
   if (turns.some(({ role }) => role !== 'user' && !isFront(role))) return { covered: false, reason: 'coverage_unproven' }
   // Only text survives being taken apart.
   if ([...foreign, ...turns].some(({ slice }) => textInsides(summary.body, slice) === null)) return { covered: false, reason: 'media_unsupported' }

@@ -90,10 +90,18 @@ function ends(body: Buffer): Buffer[] {
   return tailFrom <= headWindow ? [body] : [body.subarray(0, headWindow), body.subarray(tailFrom)]
 }
 
-/** What the client says that its request is, or null. */
+/** What a client may say that its request is. */
+export const requestWords = ['summary', 'main', 'side', 'conversation-summary'] as const
+
+/** What the client says that its request is, in lower case, or null. It may be none of the words. */
 export function saidBy(headers: IncomingHttpHeaders, request: ReadRequest | null): string | null {
   const value = headers[header] ?? (request && stringAtPath(request, metadataPath))
-  return value === null ? null : String(value)
+  return value === null ? null : String(value).trim().toLowerCase()
+}
+
+/** Whether the client says something that is none of the words. */
+export function isMisspelt(said: string | null): said is string {
+  return said !== null && !(requestWords as readonly string[]).includes(said)
 }
 
 export interface Trait {

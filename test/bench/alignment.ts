@@ -46,7 +46,7 @@ function measure(name: string, messages: readonly Message[], transcript: string)
     const evidence = chat.read(body)!
     const summary = chat.read(asked)!
     const before = process.cpuUsage()
-    const coverage = flattenedCoverage(evidence, summary, true)
+    const coverage = flattenedCoverage(evidence, summary)
     const spent = process.cpuUsage(before)
     times.push((spent.user + spent.system) / 1000)
     covered = coverage.covered ? coverage.headLength - 1 : 0

@@ -15,7 +15,7 @@ export function partsOfAPlan(main: object, summary: object, tokens: number): [st
   const summaryBody = Buffer.from(JSON.stringify(summary))
   const evidence = chat.read(mainBody)!
   const request = chat.read(summaryBody)!
-  const coverage = structuredCoverage(evidence, request, true)
+  const coverage = structuredCoverage(evidence, request)
   if (!coverage.covered) throw new Error('the summary request does not cover the conversation')
   const parts = {
     evidence, summary: request, headLength: coverage.headLength, following: asFollowing(request, coverage.following),
@@ -32,7 +32,7 @@ export function partsOfAPlan(main: object, summary: object, tokens: number): [st
     ['reading the summary request', timed(() => chat.read(summaryBody))],
     ['checking that it is JSON to the last byte', timed(() => isWholeJson(summaryBody))],
     ['coverage and directive', timed(() => {
-      structuredCoverage(evidence, request, true)
+      structuredCoverage(evidence, request)
       directive(summaryBody, coverage.foreignFront, coverage.instruction)
     })],
     ['comparing options', timed(() => optionsAgainstFork(evidence, request))],

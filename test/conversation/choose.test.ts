@@ -17,7 +17,7 @@ const instruction = user('Summarise.')
 function choose(live: readonly Evidence[], summary: object, options: { conversation?: string, expired?: ExpiredEvidence[] } = {}): Choice {
   const request = readRequest(summary)
   const conversation = options.conversation ?? conversationInBody(request, sources)
-  return chooseEvidence({ live, expired: options.expired ?? [] }, { summary: request, conversation, knownSummariser: true, shape: 'structured', sources })
+  return chooseEvidence({ live, expired: options.expired ?? [] }, { summary: request, conversation, shape: 'structured', sources })
 }
 
 function names(choice: Choice): string[] | string {

@@ -12,7 +12,7 @@ const one = { role: 'user', content: 'one' }
 
 function coverage(evidence: Parameters<typeof mergingRequest>[0], summary: Parameters<typeof mergingRequest>[0]): { parts: ForkParts, covered: Covered } {
   const [read, asked] = [mergingRequest(evidence), mergingRequest(summary)]
-  const covered = structuredCoverage(read, asked, true) as Covered
+  const covered = structuredCoverage(read, asked) as Covered
   t.ok(covered.covered)
   return { covered, parts: { evidence: read, summary: asked, headLength: covered.headLength, following: asFollowing(asked, covered.following), directive } }
 }

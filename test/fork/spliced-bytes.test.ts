@@ -16,7 +16,7 @@ import { holds } from '../helpers/property.ts'
 const settings: ForkSettings = { toolChoiceNone: true, maxTokens: null }
 
 function partsOf(evidence: ReadRequest, summary: ReadRequest): ForkParts {
-  const coverage = structuredCoverage(evidence, summary, true) as Covered
+  const coverage = structuredCoverage(evidence, summary) as Covered
   assert.equal(coverage.covered, true)
   return {
     evidence, summary, headLength: coverage.headLength, following: asFollowing(summary, coverage.following),

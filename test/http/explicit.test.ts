@@ -46,6 +46,30 @@ overEndpoints(t, async (t, spoken) => {
     })
   }
 
+  t.test('a summary that says so is forked under a system text of its own, as messages or as text, whatever it asks for', async (t) => {
+    const purpose = { role: 'system', content: 'You are somebody else.' }
+    for (const shape of ['messages', 'text']) {
+      const session = opencodeSession()
+      await warmfork.main(session)
+      const turns = session.main.messages.slice(1)
+      const said = shape === 'messages' ? [...turns, { role: 'user', content: 'Now.' }] : [{ role: 'user', content: `${JSON.stringify(turns)}\n\nNow.` }]
+      const reply = await warmfork.chat({ ...session.main, tools: undefined, messages: [purpose, ...said] } as never, { headers: ['x-warmfork-request', ' Summary'] })
+      t.equal(reply.warmfork['decision'], 'forked', shape)
+      t.match(await warmfork.receipt(reply), { agent: null, head_messages: session.main.messages.length })
+    }
+  })
+
+  t.test('a word that is none is warned of once, and counts as none', async (t) => {
+    const fresh = await startWarmfork(t, { spoken })
+    const since = fresh.since()
+    for (const word of ['sumary', 'sumarry', 'sideways and much more']) {
+      const session = opencodeSession()
+      t.strictSame((await fresh.chat(session.main, { headers: ['x-warmfork-request', word] })).warmfork, {})
+      t.equal((await fresh.chat(session.summary, { headers: ['x-warmfork-request', word] })).warmfork['decision'], 'forked', 'recorded, and recognised')
+    }
+    t.strictSame(since.warnings().filter(({ meant }) => meant !== undefined).map(({ meant }) => meant), ['summary', null])
+  })
+
   t.test('in observe mode a fork is planned and proven, and the summary goes out as it came', async (t) => {
     const observing = await startWarmfork(t, { spoken, config: { fork: { mode: 'observe' } } })
     const session = opencodeSession()

@@ -75,11 +75,6 @@ const rows: Record<Exclude<Reason, 'endpoint_changed'>, readonly Row[]> = {
   ],
   prefix_changed: [
     {
-      when: 'the system text differs and no data file knows the summariser',
-      headers: explicit,
-      summary: ({ main, summary }) => ({ ...main, messages: [{ role: 'system', content: 'You are somebody else.' }, ...main.messages.slice(1), summary.messages.at(-1)!] }),
-    },
-    {
       when: 'the tools differ',
       headers: explicit,
       summary: ({ main, summary }) => ({ ...main, messages: [...main.messages, summary.messages.at(-1)!], tools: main.tools!.slice(1) }),

@@ -62,7 +62,7 @@ export async function planCell(origin: string, template: string, cell: Cell): Pr
   const body = Buffer.from(JSON.stringify(main))
   const request = chat.read(body)!
   const summary = chat.read(Buffer.from(JSON.stringify(summaryOf(template, cell))))!
-  const coverage = structuredCoverage(request, summary, true)
+  const coverage = structuredCoverage(request, summary)
   if (!coverage.covered) return { ...none, without: null, faults: [`not covered: ${coverage.reason}`] }
   const evidence: Evidence = {
     id: 'parent', tenant: 't', endpoint: chat, conversation: null, body, routing: [], sessionToken: [], completedAt: 0,

@@ -15,6 +15,6 @@ t.test('a first segment whose end is escaped is no earlier summary: the message 
     '<message type="human">Second question, kept.</message>\n<message type="ai">\n  <content>Second answer, kept.</content>\n</message>'
   const coverage = flattenedCoverage(
     readRequest({ messages: [{ role: 'system', content: 'You work.' }, ...messages] }),
-    readRequest({ messages: [{ role: 'system', content: 'You condense.' }, { role: 'user', content: text }] }), true)
+    readRequest({ messages: [{ role: 'system', content: 'You condense.' }, { role: 'user', content: text }] }))
   t.equal(coverage.covered, false)
 })

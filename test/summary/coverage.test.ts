@@ -7,11 +7,10 @@ const foreign = { role: 'system', content: 'You write summaries.' }
 const instruction = user('Summarise.')
 const turns = [user('one'), assistant('two'), user('three'), assistant('four'), user('five')]
 
-function coverage(evidence: object[], summary: object[], options: { known?: boolean, tools?: unknown, theirTools?: unknown } = {}): Coverage {
+function coverage(evidence: object[], summary: object[], options: { tools?: unknown, theirTools?: unknown } = {}): Coverage {
   return structuredCoverage(
     readRequest({ messages: evidence, ...('tools' in options ? { tools: options.tools } : {}) }),
     readRequest({ messages: summary, ...('theirTools' in options ? { tools: options.theirTools } : {}) }),
-    options.known ?? true,
   )
 }
 
@@ -44,7 +43,7 @@ t.test('an older part alone shortens the head, and the kept tail is not covered'
 
 t.test('a changed later message ends the head before it, and the rest follows as it came', async (t) => {
   const summary = readRequest({ messages: [foreign, turns[0]!, turns[1]!, user('THREE'), turns[3]!, turns[4]!, instruction] })
-  const covered = structuredCoverage(readRequest({ messages: [system, ...turns] }), summary, true) as Covered
+  const covered = structuredCoverage(readRequest({ messages: [system, ...turns] }), summary) as Covered
   t.equal(covered.headLength, 3)
   t.strictSame(covered.following.map(({ slice }) => JSON.parse(String(bytesOf(summary.chat.body, slice))) as object), [user('THREE'), turns[3], turns[4]])
   t.strictSame(JSON.parse(String(bytesOf(summary.chat.body, covered.instruction!))), instruction)
@@ -63,7 +62,7 @@ t.test('a changed first message covers nothing', async (t) => {
 
 t.test('one byte of white space in a message is another message', async (t) => {
   const pretty = readRequest(`{"messages":[${JSON.stringify(system)},{"role": "user","content":"one"}]}`)
-  t.strictSame(structuredCoverage(pretty, readRequest({ messages: [system, ...turns, instruction] }), true), { covered: false, reason: 'coverage_unproven' })
+  t.strictSame(structuredCoverage(pretty, readRequest({ messages: [system, ...turns, instruction] })), { covered: false, reason: 'coverage_unproven' })
 })
 
 t.test('a summary that starts later is of the middle', async (t) => {
@@ -114,17 +113,17 @@ t.test('a new group that follows must be whole, wherever it stands [case 53]', a
   t.equal(seen(coverage([system, ...turns], [foreign, ...turns, calls('a'), calls('b'), answer('b'), instruction])), 'incomplete_tool_group')
 })
 
-t.test('a system text of its own is a known summariser’s, or it changes the prefix', async (t) => {
-  t.equal(seen(coverage([system, ...turns], [foreign, ...turns, instruction], { known: false })), 'prefix_changed')
-  t.match(seen(coverage([system, ...turns], [...turns, instruction], { known: false })), { head: 6, foreign: 0, sameStart: false })
-  t.match(seen(coverage([system, ...turns], [system, ...turns, instruction], { known: false })), { head: 6, foreign: 0, sameStart: true, warm: true })
+t.test('a system text of its own goes along, and the conversation’s own is none', async (t) => {
+  t.match(seen(coverage([system, ...turns], [foreign, ...turns, instruction])), { head: 6, foreign: 1, sameStart: false, warm: false })
+  t.match(seen(coverage([system, ...turns], [...turns, instruction])), { head: 6, foreign: 0, sameStart: false })
+  t.match(seen(coverage([system, ...turns], [system, ...turns, instruction])), { head: 6, foreign: 0, sameStart: true, warm: true })
 })
 
 t.test('of several front messages those that are the conversation’s are not repeated', async (t) => {
   const developer = { role: 'developer', content: 'Be brief.' }
   t.match(seen(coverage([system, developer, ...turns], [system, foreign, ...turns, instruction])), { head: 7, foreign: 1, sameStart: false })
-  t.match(seen(coverage([system, developer, ...turns], [system, ...turns, instruction], { known: false })), { head: 7, foreign: 0, sameStart: false, warm: false })
-  t.match(seen(coverage([system, developer, ...turns], [system, developer, ...turns, instruction], { known: false })), { head: 7, foreign: 0, warm: true })
+  t.match(seen(coverage([system, developer, ...turns], [system, ...turns, instruction])), { head: 7, foreign: 0, sameStart: false, warm: false })
+  t.match(seen(coverage([system, developer, ...turns], [system, developer, ...turns, instruction])), { head: 7, foreign: 0, warm: true })
   t.match(seen(coverage([...turns], [foreign, ...turns, instruction])), { head: 5, foreign: 1, sameStart: false })
 })
 
@@ -145,17 +144,17 @@ t.test('of two trailing user messages the last is the instruction', async (t) =>
 
 t.test('a request that extends the evidence and its tools looks warm [case 47]', async (t) => {
   const tools = [tool('look'), tool('edit')]
-  t.match(seen(coverage([system, ...turns], [system, ...turns, assistant('six'), instruction], { known: false, tools, theirTools: tools })), { warm: true, following: 1 })
-  t.match(seen(coverage([system, ...turns], [system, ...turns.slice(0, 4), instruction], { known: false, tools, theirTools: tools })), { warm: false, sameStart: true, head: 5 })
+  t.match(seen(coverage([system, ...turns], [system, ...turns, assistant('six'), instruction], { tools, theirTools: tools })), { warm: true, following: 1 })
+  t.match(seen(coverage([system, ...turns], [system, ...turns.slice(0, 4), instruction], { tools, theirTools: tools })), { warm: false, sameStart: true, head: 5 })
 })
 
 t.test('tools that are left out, null or empty are inherited, and others are not', async (t) => {
   const tools = [tool('look', { '2': 1, '10': 1.5 }), tool('edit')]
-  const with_ = (theirs: object, known = true): unknown => seen(coverage([system, ...turns], [system, ...turns, instruction], { known, tools, ...theirs }))
+  const with_ = (theirs: object): unknown => seen(coverage([system, ...turns], [system, ...turns, instruction], { tools, ...theirs }))
   for (const theirs of [{}, { theirTools: null }, { theirTools: [] }]) t.match(with_(theirs), { head: 6, sameStart: false, warm: false })
   t.match(with_({ theirTools: tools }), { sameStart: true })
   for (const other of [[tools[1], tools[0]], [tools[0]], [...tools, tool('more')], [tool('look'), tools[1]], [tool('noop')]]) {
-    t.equal(with_({ theirTools: other }, false), 'prefix_changed')
+    t.equal(with_({ theirTools: other }), 'prefix_changed')
   }
   t.equal(seen(coverage([system, ...turns], [system, ...turns, instruction], { theirTools: [tool('look')] })), 'prefix_changed')
 })

@@ -22,7 +22,7 @@ function flattened(flattening: Flattening, messages: readonly Message[], around:
 /** Messages of the conversation that the head keeps, and what the directive says. */
 function covered(messages: readonly Message[], request: object): { turns: number, directive: string } {
   const evidence = readRequest({ messages: [system, ...messages] })
-  const coverage = flattenedCoverage(evidence, readRequest(request), true)
+  const coverage = flattenedCoverage(evidence, readRequest(request))
   if (!coverage.covered) return { turns: 0, directive: JSON.stringify(request) }
   if (hasOpenGroup(evidence.chat.messages.slice(0, coverage.headLength)) || evidence.chat.messages[coverage.headLength]?.role === 'tool') throw new Error('the head ends inside a tool group')
   return { turns: coverage.headLength - 1, directive: coverage.text! }

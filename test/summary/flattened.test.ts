@@ -13,7 +13,7 @@ function call(id: string, args: object, name = 'read_file', text: string | null 
 /** Messages of the evidence that the head keeps behind its system text, and the directive's text; or the reason for none. */
 function cover(messages: readonly object[], ask: string | readonly object[]): { turns: number, text: string } | string {
   const asked = typeof ask === 'string' ? [condenser, user(ask)] : ask
-  const coverage = flattenedCoverage(readRequest({ messages: [system, ...messages] }), readRequest({ messages: asked }), true)
+  const coverage = flattenedCoverage(readRequest({ messages: [system, ...messages] }), readRequest({ messages: asked }))
   return coverage.covered ? { turns: coverage.headLength - 1, text: coverage.text! } : coverage.reason
 }
 
@@ -108,12 +108,12 @@ t.test('the history may stand in the system text, or over many parts and message
   t.equal(cover(talk, [condenser, { role: 'user', content: [{ type: 'text', text: written(0, 6) }, { type: 'image_url', image_url: { url: 'data:,' } }] }]), 'media_unsupported')
 })
 
-t.test('tools and a system text of nobody known are no flattened summary', async (t) => {
-  const evidence = readRequest({ messages: [system, ...talk] })
+t.test('tools are left out, or the conversation’s own', async (t) => {
+  const tools = [{ type: 'function', function: { name: 'look' } }]
+  const evidence = readRequest({ messages: [system, ...talk], tools })
   const ask = { messages: [condenser, user(written(0, 6))] }
-  t.match(flattenedCoverage(evidence, readRequest(ask), false), { covered: false, reason: 'prefix_changed' })
-  t.match(flattenedCoverage(evidence, readRequest({ ...ask, tools: [{ type: 'function', function: { name: 'look' } }] }), true), { covered: false, reason: 'prefix_changed' })
-  t.match(flattenedCoverage(evidence, readRequest({ messages: [system, user(written(0, 6))] }), false), { covered: true })
+  for (const theirs of [{}, { tools: [] }, { tools }]) t.match(flattenedCoverage(evidence, readRequest({ ...ask, ...theirs })), { covered: true })
+  t.match(flattenedCoverage(evidence, readRequest({ ...ask, tools: [{ type: 'function', function: { name: 'other' } }] })), { covered: false, reason: 'prefix_changed' })
 })
 
 const earlier = `The index was looked at first. ${'It is written in three places, each with a stamp of its own. '.repeat(6)}The next step is the start.`

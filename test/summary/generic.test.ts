@@ -31,7 +31,7 @@ function taken(body: object, by = recogniser): string | null {
   const found = by.recognise({}, read)
   if (found.kind === 'summary') return found.agent!.agent
   if (found.kind !== 'possible') return null
-  const choice = chooseEvidence({ live: recorded, expired: [] }, searchFor(read, { conversation: null, agent: null, generic: true }, sources))
+  const choice = chooseEvidence({ live: recorded, expired: [] }, searchFor(read, { conversation: null, agent: null }, sources))
   return 'fits' in choice && choice.fits.some((fit) => isSummaryOf(read.chat, fit)) ? 'generic' : null
 }
 

@@ -34,7 +34,7 @@ function written(style: Style, messages: readonly Message[] = talk): string {
 function cover(transcript: string, messages: readonly Message[] = talk): { turns: number, text: string } | string {
   const coverage = flattenedCoverage(
     readRequest({ messages: [{ role: 'system', content: 'You help with notes.' }, ...messages] }),
-    readRequest({ messages: [{ role: 'user', content: `Summarize the conversation.\n\n${transcript}\n\nKeep the names.` }] }), true)
+    readRequest({ messages: [{ role: 'user', content: `Summarize the conversation.\n\n${transcript}\n\nKeep the names.` }] }))
   return coverage.covered ? { turns: coverage.headLength - 1, text: coverage.text! } : coverage.reason
 }
 

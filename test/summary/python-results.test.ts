@@ -23,7 +23,7 @@ const transcript = (result: (number: number) => string): string => [1, 2].map((n
 
 function covered(results: (number: number) => string) {
   const content = `Please summarize the conversation so far.\n\nuser: ${messages[1]!.content}\n${transcript(results)}`
-  const coverage = flattenedCoverage(readRequest({ messages }), readRequest({ messages: [{ role: 'user', content }] }), true)
+  const coverage = flattenedCoverage(readRequest({ messages }), readRequest({ messages: [{ role: 'user', content }] }))
   return coverage.covered ? coverage : null
 }
 
