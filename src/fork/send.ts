@@ -158,7 +158,9 @@ class ForkExchange {
     const says = reading.addEvent(this.#reply, event)
     if (says) this.#firstTokenAt ??= performance.now()
     if (event.data) this.#promptIds ??= reading.promptIds(event.data)
-    if (this.#reply.error || this.#reply.toolCalls || (this.#reply.finish !== null && this.#verdict === null)) {
+    const { error, toolCalls, finish, done } = this.#reply
+    // An end mark without a finish never reaches the client, who could take it for success.
+    if (error || toolCalls || ((finish !== null || done) && this.#verdict === null)) {
       this.#verdict = this.#judge()
       if (!this.#verdict.valid) return this.#fail(this.#verdict.reason)
     }
