@@ -40,10 +40,12 @@ const traits = z.strictObject({
   header: header.optional(),
   /** Stands in the leading system text. */
   system: marker.optional(),
+  /** A text of the last message begins with it: somebody who quotes it says something else first. */
+  starts: marker.optional(),
   /** Stands in the last message. */
   last: marker.optional(),
   tools,
-}, section).refine((given) => given.system !== undefined || given.last !== undefined || given.header !== undefined, { error: 'given a marker: system, last or header' })
+}, section).refine((given) => given.system !== undefined || given.starts !== undefined || given.last !== undefined || given.header !== undefined, { error: 'given a marker: system, starts, last or header' })
 
 const schema = z.strictObject({
   agent: name('the name of the agent'),
@@ -64,7 +66,7 @@ export type Agent = z.infer<typeof schema> & {
 }
 
 const keysOf: Readonly<Record<string, readonly string[]>> = {
-  '': Object.keys(schema.shape), traits: ['endpoint', 'header', 'system', 'last', 'tools'], 'traits.header': ['name', 'contains'], reply: ['closing_tag'],
+  '': Object.keys(schema.shape), traits: ['endpoint', 'header', 'system', 'starts', 'last', 'tools'], 'traits.header': ['name', 'contains'], reply: ['closing_tag'],
 }
 
 /** Agent files that cannot be used. Its message is one sentence a fault, with file, key and what to do. */

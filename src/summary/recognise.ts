@@ -2,7 +2,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ReadRequest } from '../endpoint/endpoint.ts'
-import { isFront, readText, type ChatRequest } from '../wire/chat-request.ts'
+import { isFront, readText, textParts, type ChatRequest } from '../wire/chat-request.ts'
 import { stringAtPath } from '../conversation/conversation-id.ts'
 import type { Growth } from '../conversation/content.ts'
 import type { Agent } from './agents.ts'
@@ -42,7 +42,7 @@ export class Recogniser {
     this.#generic = options.generic
     this.#headers = agents.flatMap(({ traits }) => traits.header ?? [])
     // Every trait must hold: of an agent that says itself what it asks for nothing else is searched.
-    const markers = agents.filter(({ traits }) => !traits.header).map(({ traits }) => traits.last ?? traits.system!)
+    const markers = agents.filter(({ traits }) => !traits.header).map(({ traits }) => traits.starts ?? traits.last ?? traits.system!)
     // In a JSON body a marker stands as JSON writes it.
     this.#markers = [...new Set([...markers.map((marker) => JSON.stringify(marker).slice(1, -1)), metadataKey])].map((marker) => Buffer.from(marker))
     this.#longestMarker = Math.max(...this.#markers.map((marker) => marker.length))
@@ -105,7 +105,7 @@ export function isMisspelt(said: string | null): said is string {
 }
 
 export interface Trait {
-  readonly name: 'endpoint' | 'header' | 'system' | 'last' | 'tools'
+  readonly name: 'endpoint' | 'header' | 'system' | 'starts' | 'last' | 'tools'
   /** What the agent's file says of it. */
   readonly wanted: string
   readonly holds: boolean
@@ -113,13 +113,14 @@ export interface Trait {
 
 /** The traits that an agent's file names, each looked at in a request: all of them must hold. */
 export function traitsOf(agent: Agent, headers: IncomingHttpHeaders, request: ReadRequest): Trait[] {
-  const { endpoint, header, system, last, tools } = agent.traits
+  const { endpoint, header, system, starts, last, tools } = agent.traits
   const { front, trailing } = endsOf(request.chat)
   const found: Trait[] = [{ name: 'tools', wanted: tools, holds: toolsFit(tools, request.chat) }]
   if (endpoint !== undefined) found.push({ name: 'endpoint', wanted: endpoint, holds: endpoint === request.endpoint.name })
   if (header !== undefined) found.push({ name: 'header', wanted: `${header.name}: ${header.contains}`, holds: headerHolds(header, headers) })
   if (system !== undefined) found.push({ name: 'system', wanted: system, holds: front.some((text) => text.includes(system)) })
-  if (last !== undefined) found.push({ name: 'last', wanted: last, holds: trailing.includes(last) })
+  if (starts !== undefined) found.push({ name: 'starts', wanted: starts, holds: trailing.some((text) => text.trimStart().startsWith(starts)) })
+  if (last !== undefined) found.push({ name: 'last', wanted: last, holds: trailing.some((text) => text.includes(last)) })
   return found
 }
 
@@ -131,8 +132,8 @@ function headerHolds({ name, contains }: HeaderTrait, headers: IncomingHttpHeade
 
 interface Ends {
   readonly front: readonly string[]
-  /** The last message's text, '' where it can ask for nothing: a tool's output or an assistant's text only quotes. */
-  readonly trailing: string
+  /** The last message's texts, none where it can ask for nothing: a tool's output or an assistant's text only quotes. */
+  readonly trailing: readonly string[]
 }
 
 const readEnds = new WeakMap<ChatRequest, Ends>()
@@ -145,7 +146,7 @@ function endsOf(request: ChatRequest): Ends {
     const asks = last !== undefined && (last.role === 'user' || isFront(last.role))
     ends = {
       front: request.messages.slice(0, request.frontLength).map(({ slice }) => readText(request.body, slice)),
-      trailing: asks ? readText(request.body, last.slice) : '',
+      trailing: asks ? textParts(request.body, last.slice) : [],
     }
     readEnds.set(request, ends)
   }

@@ -31,7 +31,7 @@ for (const name of process.argv.slice(2)) {
   const recipe = recipes.find((each) => each.name === name)
   if (!recipe) throw new Error(`no recipe is called ${name}`)
   const captured = JSON.parse(readFileSync(join(agentsHome, 'captures', name, 'exchanges.json'), 'utf8')) as Captured
-  const markers = agents.filter(({ agent }) => agent === recipe.agent).flatMap(({ traits, reply }) => [traits.system, traits.last, reply.closing_tag])
+  const markers = agents.filter(({ agent }) => agent === recipe.agent).flatMap(({ traits, reply }) => [traits.system, traits.starts, traits.last, reply.closing_tag])
     .filter((marker) => marker !== undefined)
   const exchanges = chosen(captured).map((exchange): FixtureExchange => ({
     kind: 'decision' in exchange.warmfork ? 'summary' : 'other',

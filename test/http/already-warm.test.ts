@@ -9,7 +9,7 @@ overEndpoints(t, async (t, spoken) => {
   const forms = [['not streamed', {}], ['streamed', streamed]] as const
 
   /** Continue's CLI: the conversation as it was, and one message behind it. */
-  const question = { role: 'user' as const, content: 'Write a concise summary of our conversation so far.' }
+  const question = { role: 'user' as const, content: 'Please provide a concise summary of our conversation so far, as it was prior to compaction.' }
 
   function warmSummary({ main }: Session): Session['main'] {
     return { ...main, messages: [...main.messages, { role: 'assistant', content: 'It is read.' }, question], max_tokens: 500 }
@@ -95,7 +95,7 @@ overEndpoints(t, async (t, spoken) => {
   t.test("a summary that lacks the closing tag of its agent's data file is none", async (t) => {
     const session = opencodeSession()
     await warmfork.main(session)
-    const summary = { ...session.main, messages: [...session.main.messages, { role: 'user', content: 'Now produce the <state_snapshot> XML.' }] }
+    const summary = { ...session.main, messages: [...session.main.messages, { role: 'user', content: 'You are the component that summarizes it. Now produce the <state_snapshot> XML.' }] }
     for (const [content, valid] of [['<state_snapshot>all</state_snapshot>', true], ['<state_snapshot>half', false]] as const) {
       warmfork.script.reply = () => ({ content })
       const reply = await warmfork.chat(summary)

@@ -72,7 +72,7 @@ const rows: Record<InvalidReason, readonly Row[]> = {
         ...main,
         messages: [
           { role: 'system', content: 'You write snapshots.' }, ...main.messages.slice(1),
-          { role: 'user', content: 'Now produce the <state_snapshot> XML and nothing else.' },
+          { role: 'user', content: 'You are the component that summarizes it. Now produce the <state_snapshot> XML and nothing else.' },
         ],
         max_tokens: 1000,
       }),

@@ -18,7 +18,7 @@ function faultOf(t: Test, text: string): string {
 t.test('every built-in agent file names releases and a marker, and no two fit the same request', async (t) => {
   const agents = loadAgents(builtInAgents)
   t.ok(agents.length >= 18)
-  for (const { traits, versions, file } of agents) t.ok(versions.length > 0 && (traits.system ?? traits.last ?? traits.header), file)
+  for (const { traits, versions, file } of agents) t.ok(versions.length > 0 && (traits.system ?? traits.starts ?? traits.last ?? traits.header), file)
   t.equal(new Set(agents.map(({ traits }) => JSON.stringify(traits))).size, agents.length)
 })
 
@@ -34,7 +34,7 @@ t.test('files of a folder of the user’s own are added, and replace built-in on
 for (const [what, text, sentence] of [
   ['an unknown key', `${sound}shap: x\n`, /one\.yaml has a key shap that is none of an agent file: did you mean shape\?$/],
   ['an unknown trait', sound.replace('last:', 'lst:'), /one\.yaml has a key traits\.lst that is none of an agent file: did you mean last\?$/],
-  ['no marker', sound.replace('  last: write it down now\n', ''), /one\.yaml is wrong at traits, which must be given a marker: system, last or header: correct it there\.$/],
+  ['no marker', sound.replace('  last: write it down now\n', ''), /one\.yaml is wrong at traits, which must be given a marker: system, starts, last or header: correct it there\.$/],
   ['a marker that is a prompt', sound.replace('write it down now', 'one two three four five six seven'), /wrong at traits\.last, which must be a text of at least eight characters and at most six words/],
   ['a marker of a word', sound.replace('write it down now', 'it'), /wrong at traits\.last, which must be a text/],
   ['an endpoint of no name', sound.replace('traits:', 'traits:\n  endpoint: completions'), /wrong at traits\.endpoint, which must be one of chat, responses, messages/],

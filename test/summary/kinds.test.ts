@@ -68,7 +68,7 @@ t.test('[kind 3] an instruction as a trailing system message becomes the directi
 t.test('[kind 4] the oldest tool groups left out behind the first message leave nothing to gain', async (t) => {
   const { main } = await talk()
   const { messages, tools } = main
-  const found = await decided({ messages: [...messages.slice(0, 2), ...messages.slice(6), user('You are performing a CONTEXT CHECKPOINT COMPACTION.')], tools })
+  const found = await decided({ messages: [...messages.slice(0, 2), ...messages.slice(6), user('CRITICAL: Respond with text only. You are performing a CONTEXT CHECKPOINT COMPACTION.')], tools })
   t.match(found, { decision: 'passed', reason: 'no_gain' })
 })
 
@@ -89,7 +89,7 @@ t.test('[kind 6] a schema tool that the request forces is not forked', async (t)
 
 t.test('[kind 7] a warm request that may call tools first is warm, and what follows its calls is a main request', async (t) => {
   const { main } = await talk()
-  const asked = [...main.messages, user('Context budget has been reached. Save what matters, then write it down.')]
+  const asked = [...main.messages, user('Context budget has been reached. Save what matters, then write a structured checkpoint.')]
   t.match(await decided({ messages: asked, tools: main.tools }), { decision: 'already_warm' })
   const call: Message = { role: 'assistant', content: '', tool_calls: [{ id: 'last', type: 'function', function: { name: 'read_file', arguments: '{"path":"a"}' } }] }
   t.match(await decided({ messages: [...asked, call, { role: 'tool', tool_call_id: 'last', content: 'Here.' }], tools: main.tools }), { decision: undefined })
@@ -122,7 +122,7 @@ t.test('[kind 10] a history over many parts of one message is forked', async (t)
 
 t.test('[kind 11] a second request for one compaction, and a retry with more messages, rest on the same conversation', async (t) => {
   const { main, turns } = await talk()
-  const warm = [...main.messages, user('You are performing a CONTEXT CHECKPOINT COMPACTION.')]
+  const warm = [...main.messages, user('CRITICAL: Respond with text only. You are performing a CONTEXT CHECKPOINT COMPACTION.')]
   t.match(await decided({ messages: warm, tools: main.tools }), { decision: 'already_warm' })
   const retry = [...warm, { role: 'assistant', content: 'Hm.' }, user('Only the text, please.')]
   await decided({ messages: retry, tools: main.tools })

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { Recogniser } from '../../src/summary/recognise.ts'
-import { loadAgents } from '../../src/summary/agents.ts'
+import { builtInAgents, loadAgents } from '../../src/summary/agents.ts'
 import { chat } from '../../src/endpoint/chat.ts'
-import { answer, assistant, bytes, calls, system, tool, user } from '../helpers/chat-requests.ts'
+import { answer, assistant, bytes, calls, readRequest, system, tool, user } from '../helpers/chat-requests.ts'
 
 /** Read from files as a user writes them. */
 const agents = loadAgents(t.testdir({
@@ -95,3 +95,27 @@ t.test('a header and an endpoint are traits like any other, and a header spares 
   t.match(of({ last: 'write something else' }).recognise(headers, chat.read(body)), { kind: 'main' })
   t.match(of({ endpoint: 'responses' }).recognise(headers, chat.read(body)), { kind: 'main' })
 })
+
+const known = new Recogniser(loadAgents(builtInAgents))
+
+/** The name of the built-in agent whose summary a request is taken for, or its kind. */
+function takenFor(body: object): string {
+  const found = known.recognise({}, readRequest(body))
+  return found.kind === 'summary' ? found.agent!.agent : found.kind
+}
+
+for (const { agent, traits, file } of loadAgents(builtInAgents).filter(({ traits }) => traits.system === undefined && traits.header === undefined)) {
+  const { starts, last, endpoint } = traits
+  if (endpoint !== undefined && endpoint !== 'chat') continue
+  const theirs = traits.tools === 'present' || traits.tools === 'one-foreign' ? { tools } : traits.tools === 'empty' ? { tools: [] } : {}
+  const asked = (text: string): string => takenFor({ messages: [system, user('a'), assistant('b'), user(text)], ...theirs })
+
+  t.test(`${file.replace(/.*\//, '')}: a user who quotes its markers asks for no summary, and its own request is one`, async (t) => {
+    const marks = [starts, last].filter((mark) => mark !== undefined)
+    t.equal(asked(marks.join(', and so on.\n\n')), agent)
+    t.equal(asked(`What does this mean?\n\n${marks.join(' … ')}`), 'main', 'in the middle')
+    t.equal(asked(`"${marks.join(' … ')}": what does it mean?`), 'main', 'in quotes')
+    t.equal(asked(`> ${marks.join('\n> ')}\n\nWhy was that sent?`), 'main', 'as a quotation')
+    if (last !== undefined) t.equal(asked(`${starts} – where does this line come from?`), 'main', 'its first line at the start')
+  })
+}
