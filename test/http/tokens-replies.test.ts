@@ -1,63 +1,12 @@
-// The `tokens` placement over HTTP: a tool loop with echoed reasoning under a template that drops it, streaming and not.
-// The client gets what the chat endpoint of the same engine would have sent for the same reply.
+// The `tokens` placement over HTTP, on each endpoint: a tool loop with echoed reasoning under a template that drops it,
+// streaming and not. The client gets what the endpoint itself would have sent for the same reply.
 
-import OpenAI from 'openai'
-import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
-import { generateText, streamText } from 'ai'
 import t, { type Test } from 'tap'
 import type { Reply as Scripted } from '../../src/simulator/simulator.ts'
+import { type InvalidReason, verdicts } from '../../src/summary/verdict.ts'
+import { promptTokens } from '../helpers/conversation.ts'
+import { overEndpoints } from '../helpers/endpoints/all.ts'
 import { type ChatReply, opencodeSession, sameForAll, type Session, startWarmfork, streamed, whenForked } from '../helpers/warmfork.ts'
-
-const warmfork = await startWarmfork(t, { engine: { reasoningParser: true } })
-
-t.afterEach(() => {
-  warmfork.script.reply = undefined
-  warmfork.script.fault = undefined
-})
-
-/** A 20-call loop whose client echoes reasoning: a trailing user message would drop all of it. */
-function loop(): Session {
-  return opencodeSession({ groups: 20, outputTokens: 300, reasoning: 'reasoning_content' })
-}
-
-async function forked(t: Test, reply: Scripted, options: object = {}, session = loop()): Promise<{ reply: ChatReply, session: Session }> {
-  await warmfork.main(session)
-  warmfork.script.reply = whenForked(reply)
-  const given = await warmfork.chat({ ...session.summary, ...options })
-  t.match(await warmfork.receipt(given), { placement: 'tokens', eligible: true, fork_sent: true })
-  return { reply: given, session }
-}
-
-/** The same reply from the engine's chat endpoint. */
-async function fromChat(reply: Scripted, options: object = {}): Promise<ChatReply> {
-  warmfork.script.reply = () => reply
-  const { summary } = opencodeSession()
-  return warmfork.engineAlone({ ...summary, ...options })
-}
-
-for (const [how, options] of [['whole', {}], ['streamed', streamed]] as const) {
-  t.test(`a ${how} summary of a loop of 20 calls: user loses, tokens extends all of the parent`, async (t) => {
-    const session = loop()
-    const main = await warmfork.main(session)
-    const parentTokens: number = main.parts[0].usage.prompt_tokens
-    const since = warmfork.since()
-    const reply = await warmfork.chat({ ...session.summary, ...options })
-    const receipt = await warmfork.receipt(reply)
-    const outcome = await warmfork.outcome(reply)
-    t.equal(since.generations().length, 1)
-    const [sent] = since.generations()
-    t.equal(sent!.target, '/v1/completions')
-    const { prompt, max_tokens } = JSON.parse(sent!.body.toString('utf8'))
-    t.equal(max_tokens, 1000)
-    t.match(receipt, { decision: 'forked', placement: 'tokens', fork_tokens: prompt.length, max_tokens: 1000 })
-    t.ok(receipt['lost_placements'].user < parentTokens / 4, `user would have shared ${receipt['lost_placements'].user} of ${parentTokens}`)
-    t.ok(receipt['common_prefix_tokens'] > parentTokens - 8, `tokens shares ${receipt['common_prefix_tokens']}`)
-    t.equal(reply.warmfork['common-prefix-tokens'], String(receipt['common_prefix_tokens']))
-    t.match(outcome, { valid: true, finish_reason: 'stop', prompt_tokens: prompt.length, prompt_ids_confirmed: null })
-    t.ok(receipt['common_prefix_tokens'] - outcome['engine_cached_tokens'] <= receipt['block_size'], `${outcome['engine_cached_tokens']} were cached`)
-    t.strictSame(since.warnings(), [])
-  })
-}
 
 const replies: Record<string, Scripted> = {
   'thinking and text': { reasoning: 'I look at\nwhat happened.', content: 'Done: 漢字, 👩‍👩‍👧, "quotes", \\ and\n\n- a list\n' },
@@ -65,80 +14,7 @@ const replies: Record<string, Scripted> = {
   'empty thinking': { reasoning: '', content: 'Done.' },
 }
 
-for (const [what, reply] of Object.entries(replies)) {
-  t.test(`${what}: a whole reply is the chat endpoint's, member by member`, async (t) => {
-    const { reply: own } = await forked(t, reply)
-    const chat = await fromChat(reply)
-    const comparable = ({ parts: [part] }: ChatReply): any => ({ ...part, id: '', created: 0, usage: Object.keys(part.usage) })
-    t.strictSame(comparable(own), comparable(chat))
-    t.strictSame(Object.keys(own.parts[0]), Object.keys(chat.parts[0]), 'in the same order')
-    t.strictSame(Object.keys(own.parts[0].choices[0]), Object.keys(chat.parts[0].choices[0]))
-    t.strictSame(Object.keys(own.parts[0].choices[0].message), Object.keys(chat.parts[0].choices[0].message))
-    t.match(own.parts[0].id, /^chatcmpl-/)
-  })
-
-  t.test(`${what}: a stream's events are the chat endpoint's, one for one`, async (t) => {
-    const { reply: own } = await forked(t, reply, streamed)
-    const chat = await fromChat(reply, streamed)
-    const comparable = ({ parts }: ChatReply): any[] => parts.map((part) => ({ ...part, id: '', created: 0, usage: part.usage && usageKeys(part.usage) }))
-    const joined = ({ parts }: ChatReply, key: string): string => parts.map((part) => part.choices[0]?.delta[key] ?? '').join('')
-    t.equal(joined(own, 'content'), joined(chat, 'content'))
-    t.equal(joined(own, 'reasoning'), joined(chat, 'reasoning'))
-    t.strictSame(new Set(comparable(own).map((part) => shapeOf(part))), new Set(comparable(chat).map((part) => shapeOf(part))), 'the same kinds of events')
-    t.equal(own.finish, chat.finish)
-    t.ok(own.done)
-    t.strictSame(comparable(own)[0], comparable(chat)[0])
-    t.strictSame(comparable(own).at(-1), comparable(chat).at(-1))
-    t.equal(new Set(own.parts.map(({ id }) => id)).size, 1)
-  })
-}
-
-/** Completions do not count the tokens of thinking. */
-function usageKeys(usage: object): string[] {
-  return Object.keys(usage).filter((key) => key !== 'completion_tokens_details')
-}
-
-/** Keys of an event and what it holds in them. */
-function shapeOf(part: any): string {
-  return JSON.stringify([Object.keys(part), part.choices.map((choice: any) => [Object.keys(choice), Object.keys(choice.delta), typeof choice.finish_reason])])
-}
-
-t.test('a client that asks for no usage gets none', async (t) => {
-  const { reply } = await forked(t, { reasoning: 'I look.', content: 'Done.' }, { stream: true })
-  t.notOk(reply.text.includes('"usage"'))
-  t.notOk(reply.parts.some(({ choices }) => choices.length === 0))
-  t.type((await warmfork.outcome(reply))['engine_cached_tokens'], 'number')
-})
-
-t.test('a client that asks for no thinking gets none', async (t) => {
-  for (const options of [{}, streamed]) {
-    const { reply } = await forked(t, { reasoning: 'A secret thought.', content: 'Done.' }, { ...options, include_reasoning: false })
-    t.notOk(reply.text.includes('secret'))
-    t.equal(reply.content.trim(), 'Done.')
-    t.equal(reply.finish, 'stop')
-  }
-})
-
-t.test('stop strings end the text, and are named', async (t) => {
-  for (const options of [{}, streamed]) {
-    const { reply } = await forked(t, { reasoning: 'I look.', content: 'Done. END and more' }, { ...options, stop: ['END'] })
-    t.equal(reply.content.trim(), 'Done.')
-    t.equal(reply.finish, 'stop')
-    t.equal(reply.parts.flatMap(({ choices }) => choices).findLast((choice: any) => choice.finish_reason).stop_reason, 'END')
-  }
-})
-
-t.test('a token limit is always sent: the one asked for, or what the window leaves', async (t) => {
-  for (const limit of [{ max_tokens: 500 }, { max_completion_tokens: 500, max_tokens: undefined }, { max_tokens: undefined }]) {
-    const since = warmfork.since()
-    await forked(t, { reasoning: 'I look.', content: 'Done.' }, limit)
-    const { prompt, ...sent } = JSON.parse(since.generations().at(-1)!.body.toString('utf8'))
-    t.equal(sent.max_tokens, 'max_tokens' in limit && Object.values(limit).every((value) => value === undefined) ? 40_960 - prompt.length : 500)
-    t.notOk('max_completion_tokens' in sent)
-  }
-})
-
-const failing: Record<string, { reply: Scripted, code: string, options?: object }> = {
+const failing: Record<string, { reply: Scripted, code: InvalidReason, options?: object }> = {
   'thinking that never closes': { reply: { text: '<think>\nI think and think' }, code: 'summary_thinking_open' },
   'thinking that never closes and is not shown': { reply: { text: '<think>\nI think and think' }, code: 'summary_thinking_open', options: { include_reasoning: false } },
   'thinking and nothing else': { reply: { text: '<think>\nI think.\n</think>\n\n' }, code: 'summary_thinking_open' },
@@ -150,106 +26,141 @@ const failing: Record<string, { reply: Scripted, code: string, options?: object 
   'nothing': { reply: { text: '' }, code: 'summary_empty' },
 }
 
-for (const [what, { reply: scripted, code, options = {} }] of Object.entries(failing)) {
-  t.test(`${what} is no summary`, async (t) => {
-    const { reply: whole } = await forked(t, scripted, options)
-    t.equal(whole.status, 422)
-    t.equal(whole.parts[0].error.code, code)
-    t.equal(whole.header('x-should-retry'), 'false')
-    const { reply: stream } = await forked(t, scripted, { ...streamed, ...options })
-    if (stream.status === 200) {
-      t.equal(stream.parts.at(-1).error.code, code)
-      t.equal(stream.finish, null)
-      t.notOk(stream.done)
-    } else {
-      t.equal(stream.parts[0].error.code, code)
-    }
-    t.match(await warmfork.outcome(stream), { valid: false, invalid_reason: code })
-  })
+/** What a reply is made of, in the order of its members, whatever it says: each kind of event once. */
+function shapesOf({ parts }: ChatReply): string[] {
+  return [...new Set(parts.map((part) => JSON.stringify(shapeOf(part))))].sort()
 }
 
-for (const status of [400, 404, 413, 422, 503]) {
-  t.test(`completions that answer ${status} leave it to the agent's own request, once`, async (t) => {
-    const refusing = await startWarmfork(t, { engine: { reasoningParser: true } })
-    for (const options of [{}, streamed]) {
-      const session = loop()
-      await refusing.main(session)
-      const since = refusing.since()
-      refusing.script.reply = whenForked({ refuse: { status, body: { error: { message: 'no' } } } }, { content: 'Done.' })
-      const reply = await refusing.chat({ ...session.summary, ...options })
-      refusing.script.reply = undefined
-      t.equal(reply.status, 200)
-      t.match(reply.warmfork, { decision: 'passed', 'fallback-reason': 'fork_rejected', eligible: 'true', 'fork-sent': 'true' })
-      const [fork, own, ...more] = since.generations()
-      t.equal(fork!.target, '/v1/completions')
-      t.equal(own!.target, '/v1/chat/completions')
-      t.equal(own!.body.toString('utf8'), JSON.stringify({ ...session.summary, ...options }))
-      t.strictSame(more, [])
-    }
-  })
+/** Counts that completions do not give. */
+const uncounted = ['completion_tokens_details', 'created_cache_tokens']
+
+function shapeOf(value: unknown, key = ''): unknown {
+  if (Array.isArray(value)) return value.map((element) => shapeOf(element))
+  if (typeof value !== 'object' || value === null) return key === 'finish_reason' || value === null ? value : typeof value
+  return Object.entries(value).filter(([name]) => !uncounted.includes(name)).map(([name, member]) => [name, shapeOf(member, name)])
 }
 
-t.test('a 500 of completions is the client\'s to see', async (t) => {
-  for (const options of [{}, streamed]) {
-    const { reply } = await forked(t, { fail: { kind: 'error', at: 'before_headers' } }, options)
-    t.equal(reply.status, 500)
-    t.equal(reply.parts[0].error.type, 'InternalServerError')
-  }
-  const { reply } = await forked(t, { reasoning: 'I look.', content: 'Done and more than that.', fail: { kind: 'error', at: 9 } }, streamed)
-  t.equal(reply.parts.at(-1).error.code, 'summary_engine_error')
-  t.notOk(reply.done)
-})
+overEndpoints(t, async (t, spoken) => {
+  const warmfork = await startWarmfork(t, { spoken, engine: { reasoningParser: true } })
 
-t.test('the openai package reads it, whole and streamed', async (t) => {
-  const client = new OpenAI({ baseURL: `http://127.0.0.1:${warmfork.port}/v1`, apiKey: 'x', maxRetries: 0 })
-  const prepared = async (): Promise<any> => {
-    const session = loop()
-    // The same client: evidence belongs to its credential.
+  t.afterEach(() => {
     warmfork.script.reply = undefined
-    await client.chat.completions.create(session.main as any)
-    warmfork.script.reply = whenForked({ reasoning: 'I look.', content: 'Done.' })
-    return session.summary
-  }
-  const whole = await client.chat.completions.create(await prepared()).withResponse()
-  t.equal(whole.response.headers.get('x-warmfork-decision'), 'forked')
-  t.equal(whole.data.choices[0]!.message.content?.trim(), 'Done.')
-  t.equal((whole.data.choices[0]!.message as any).reasoning.trim(), 'I look.')
-  const stream = client.chat.completions.stream({ ...await prepared(), stream_options: { include_usage: true } })
-  const final = await stream.finalChatCompletion()
-  t.equal(final.choices[0]!.message.content?.trim(), 'Done.')
-  t.equal(final.choices[0]!.finish_reason, 'stop')
-  t.ok(final.usage!.prompt_tokens > 4_000)
-})
+    warmfork.script.fault = undefined
+  })
 
-t.test('the ai package reads it, whole and streamed', async (t) => {
-  const provider = createOpenAICompatible({ name: 'warmfork', baseURL: `http://127.0.0.1:${warmfork.port}/v1`, includeUsage: true, transformRequestBody: () => next })
-  let next: Record<string, any> = {}
-  const prepare = async (options: object): Promise<void> => {
-    const session = loop()
-    warmfork.script.reply = undefined
+  /** A 20-call loop whose client echoes reasoning: a trailing user message would drop all of it. */
+  function loop(): Session {
+    return opencodeSession({ groups: 20, outputTokens: 300, reasoning: 'reasoning_content' })
+  }
+
+  async function forked(t: Test, reply: Scripted, options: object = {}, session = loop()): Promise<{ reply: ChatReply, session: Session }> {
     await warmfork.main(session)
-    warmfork.script.reply = whenForked({ reasoning: 'I look.', content: 'Done.' })
-    next = { ...session.summary, ...options }
+    warmfork.script.reply = whenForked(reply)
+    const given = await warmfork.chat({ ...session.summary, ...options })
+    t.match(await warmfork.receipt(given), { placement: 'tokens', eligible: true, fork_sent: true })
+    return { reply: given, session }
   }
-  await prepare({})
-  const whole = await generateText({ model: provider('m'), prompt: 'x', maxRetries: 0 })
-  t.equal(whole.text.trim(), 'Done.')
-  t.equal(whole.reasoningText?.trim(), 'I look.')
-  t.equal(whole.finishReason, 'stop')
-  await prepare(streamed)
-  const stream = streamText({ model: provider('m'), prompt: 'x', maxRetries: 0 })
-  t.equal((await stream.text).trim(), 'Done.')
-  t.equal((await stream.reasoningText)?.trim(), 'I look.')
-  t.equal(await stream.finishReason, 'stop')
-  t.ok((await stream.usage).inputTokens! > 4_000)
-})
 
-t.test('no rung changes a main request', async (t) => {
-  const session = loop()
-  const since = warmfork.since()
-  const reply = await warmfork.main(session)
-  t.ok(since.generations()[0]!.body.equals(Buffer.from(JSON.stringify(session.main))))
-  t.equal(sameForAll(reply), sameForAll(await warmfork.engineAlone(session.main)))
-  t.strictSame(reply.warmfork, {})
-})
+  /** The same reply from the endpoint itself. */
+  async function own(reply: Scripted, options: object = {}): Promise<ChatReply> {
+    warmfork.script.reply = () => reply
+    const { summary } = opencodeSession()
+    return warmfork.engineAlone({ ...summary, ...options })
+  }
 
+  for (const [how, options] of [['whole', {}], ['streamed', streamed]] as const) {
+    t.test(`a ${how} summary of a loop of 20 calls: user loses, tokens extends all of the parent`, async (t) => {
+      const session = loop()
+      await warmfork.main(session)
+      const parentTokens = promptTokens({ messages: session.main.messages, tools: session.main.tools! })
+      const since = warmfork.since()
+      const reply = await warmfork.chat({ ...session.summary, ...options })
+      const receipt = await warmfork.receipt(reply)
+      const outcome = await warmfork.outcome(reply)
+      t.equal(since.generations().length, 1)
+      const [sent] = since.generations()
+      t.equal(sent!.target, '/v1/completions')
+      const { prompt, max_tokens } = JSON.parse(sent!.body.toString('utf8'))
+      t.equal(max_tokens, 1000)
+      t.match(receipt, { decision: 'forked', placement: 'tokens', fork_tokens: prompt.length, max_tokens: 1000 })
+      t.ok(receipt['lost_placements'].user < parentTokens / 4, `user would have shared ${receipt['lost_placements'].user} of ${parentTokens}`)
+      t.ok(receipt['common_prefix_tokens'] > parentTokens - 8, `tokens shares ${receipt['common_prefix_tokens']}`)
+      t.equal(reply.warmfork['common-prefix-tokens'], String(receipt['common_prefix_tokens']))
+      t.match(outcome, { valid: true, finish_reason: 'stop', prompt_tokens: prompt.length, prompt_ids_confirmed: null })
+      t.ok(receipt['common_prefix_tokens'] - outcome['engine_cached_tokens'] <= receipt['block_size'], `${outcome['engine_cached_tokens']} were cached`)
+      t.strictSame(since.warnings(), [])
+    })
+  }
+
+  for (const [what, reply] of Object.entries(replies)) {
+    for (const [how, options] of [['whole', {}], ['streamed', streamed]] as const) {
+      t.test(`${what}: a ${how} reply is such as the endpoint's own`, async (t) => {
+        const { reply: given } = await forked(t, reply, options)
+        const wanted = await own(reply, options)
+        const { content, thinking, finish, done, error } = given
+        t.strictSame({ content, thinking, finish, done, error }, { content: wanted.content, thinking: wanted.thinking, finish: wanted.finish, done: wanted.done, error: null })
+        t.strictSame(shapesOf(given), shapesOf(wanted), 'the same kinds of events, with the same members in the same order')
+      })
+    }
+  }
+
+  for (const [what, { reply: scripted, code, options = {} }] of Object.entries(failing)) {
+    if (Object.keys(options).some((member) => spoken.lacks.includes(member))) continue
+    t.test(`${what} is no summary`, async (t) => {
+      const { reply: whole } = await forked(t, scripted, options)
+      t.equal(whole.status, 422)
+      t.strictSame(whole.parts[0], spoken.error(code, verdicts[code]))
+      t.equal(whole.header('x-should-retry'), 'false')
+      const { reply: stream } = await forked(t, scripted, { ...streamed, ...options })
+      if (stream.status === 200) {
+        t.strictSame(stream.parts.at(-1), spoken.errorEvent(code, verdicts[code]))
+        t.equal(stream.finish, null)
+        t.notOk(stream.done)
+      } else {
+        t.strictSame(stream.parts[0], spoken.error(code, verdicts[code]))
+      }
+      t.match(await warmfork.outcome(stream), { valid: false, invalid_reason: code })
+    })
+  }
+
+  for (const status of [400, 404, 413, 422, 503]) {
+    t.test(`completions that answer ${status} leave it to the agent's own request, once`, async (t) => {
+      const refusing = await startWarmfork(t, { spoken, engine: { reasoningParser: true } })
+      for (const options of [{}, streamed]) {
+        const session = loop()
+        await refusing.main(session)
+        const since = refusing.since()
+        refusing.script.reply = whenForked({ refuse: { status, body: { error: { message: 'no' } } } }, { content: 'Done.' })
+        const reply = await refusing.chat({ ...session.summary, ...options })
+        refusing.script.reply = undefined
+        t.equal(reply.status, 200)
+        t.match(reply.warmfork, { decision: 'passed', 'fallback-reason': 'fork_rejected', eligible: 'true', 'fork-sent': 'true' })
+        const [fork, own, ...more] = since.generations()
+        t.equal(fork!.target, '/v1/completions')
+        t.equal(own!.target, spoken.endpoint.path)
+        t.ok(own!.body.equals(refusing.write({ ...session.summary, ...options })))
+        t.strictSame(more, [])
+      }
+    })
+  }
+
+  t.test('a 500 of completions is the client\'s to see', async (t) => {
+    for (const options of [{}, streamed]) {
+      const { reply } = await forked(t, { fail: { kind: 'error', at: 'before_headers' } }, options)
+      t.equal(reply.status, 500)
+      t.ok(reply.error)
+    }
+    const { reply } = await forked(t, { reasoning: 'I look.', content: 'Done and more than that.', fail: { kind: 'error', at: 9 } }, streamed)
+    t.strictSame(reply.parts.at(-1), spoken.errorEvent('summary_engine_error', verdicts.summary_engine_error))
+    t.notOk(reply.done)
+  })
+
+  t.test('no rung changes a main request', async (t) => {
+    const session = loop()
+    const since = warmfork.since()
+    const reply = await warmfork.main(session)
+    t.ok(since.generations()[0]!.body.equals(warmfork.write(session.main)))
+    t.equal(sameForAll(reply), sameForAll(await warmfork.engineAlone(session.main)))
+    t.strictSame(reply.warmfork, {})
+  })
+})

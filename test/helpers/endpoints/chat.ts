@@ -10,8 +10,10 @@ export const spokenChat: Spoken = {
   read(data) {
     const read = parts(data)
     const choices = read.flatMap((part) => part?.choices ?? []).filter((choice: any) => choice?.index === 0)
+    const messages = choices.map((choice: any) => choice.delta ?? choice.message ?? {})
     return {
-      content: choices.map((choice: any) => (choice.delta ?? choice.message)?.content ?? '').join(''),
+      content: messages.map(({ content }: any) => content ?? '').join(''),
+      thinking: messages.map(({ reasoning }: any) => reasoning ?? '').join(''),
       finish: choices.map((choice: any) => choice.finish_reason).findLast((finish: unknown) => typeof finish === 'string') ?? null,
       done: data.includes('[DONE]'),
       error: read.find((part) => part?.error)?.error ?? null,

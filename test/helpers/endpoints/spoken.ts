@@ -28,6 +28,7 @@ export interface Tool {
 export interface Said {
   /** The visible text. */
   readonly content: string
+  readonly thinking: string
   readonly finish: string | null
   /** The stream's end mark came. */
   readonly done: boolean
