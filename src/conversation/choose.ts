@@ -95,7 +95,7 @@ function sameConversation({ summary, conversation, sources }: Search): (evidence
     (evidence.conversation === null && written !== null && evidence.body.includes(written) && conversationOf(evidence, sources) === conversation)
 }
 
-/** Narrowed by id and model where that leaves any; then the longest head, then all of the line, then the same system text and tools. */
+/** Narrowed by id and model where that leaves any; then the longest head, then all of the line, then the same system text and tools, then the least text left. */
 function best(fits: readonly Fit[], search: Search): readonly [Fit, ...Fit[]] {
   const model = stringOption(search.summary, 'model')
   const { conversation } = search
@@ -105,8 +105,14 @@ function best(fits: readonly Fit[], search: Search): readonly [Fit, ...Fit[]] {
   // A side request has the conversation and messages of its own behind: the line that is covered whole is the main one.
   const rank = ({ request, coverage }: Fit): number =>
     4 * (coverage.headLength - request.chat.frontLength) + (coverage.headLength === request.chat.messages.length ? 2 : 0) + (coverage.sameStart ? 1 : 0)
-  const top = Math.max(...ofModel.map(rank))
-  return ofModel.filter((fit) => rank(fit) === top) as [Fit, ...Fit[]]
+  const longest = greatest(ofModel, rank)
+  // Of several lines of a conversation that is summarised again and again, a text may hold more of one than of another.
+  return greatest(longest, ({ coverage }) => -(coverage.text?.length ?? 0)) as [Fit, ...Fit[]]
+}
+
+function greatest(fits: readonly Fit[], measure: (fit: Fit) => number): readonly Fit[] {
+  const top = Math.max(...fits.map(measure))
+  return fits.filter((fit) => measure(fit) === top)
 }
 
 function narrowed(fits: readonly Fit[], wanted: (fit: Fit) => boolean): readonly Fit[] {

@@ -14,10 +14,10 @@ const turns = [user('one'), assistant('two'), user('three')]
 const foreign = { role: 'system', content: 'You write summaries.' }
 const instruction = user('Summarise.')
 
-function choose(live: readonly Evidence[], summary: object, options: { conversation?: string, expired?: ExpiredEvidence[] } = {}): Choice {
+function choose(live: readonly Evidence[], summary: object, options: { conversation?: string, expired?: ExpiredEvidence[], shape?: 'flattened' } = {}): Choice {
   const request = readRequest(summary)
   const conversation = options.conversation ?? conversationInBody(request, sources)
-  return chooseEvidence({ live, expired: options.expired ?? [] }, { summary: request, conversation, shape: 'structured', sources })
+  return chooseEvidence({ live, expired: options.expired ?? [] }, { summary: request, conversation, shape: options.shape ?? 'structured', sources })
 }
 
 function names(choice: Choice): string[] | string {
@@ -63,6 +63,14 @@ t.test('the longest shared beginning wins, then the same system text', async (t)
   t.strictSame(names(choose([short, long], summary)), ['long'])
   const same = evidenceOf({ model: 'm', messages: [foreign, ...turns] }, { id: 'same' })
   t.strictSame(names(choose([evidenceOf({ model: 'm', messages: [system, ...turns] }, { id: 'apart' }), same], summary)), ['same'])
+})
+
+t.test('of lines of one text whose heads are equally long the one that leaves less of it wins', async (t) => {
+  const notes = ['The first note lists the shelves of the northern depot.', 'The second note lists the shelves of the southern depot, crate by crate, and says of each of them who checked it, on which round, and what was found in it.', 'The third note says nothing.']
+  const line = (from: number, id: string): Evidence => evidenceOf({ model: 'm', messages: [system, user('Which shelves do the notes of this folder list?'), assistant(notes[from]!), user(`Go on, note ${from} is read.`)] }, { id })
+  const asked = { model: 'm', messages: [foreign, user(`User: Which shelves do the notes of this folder list?\n\n${notes.map((note, i) => `Assistant: ${note}\n\nUser: Go on, note ${i} is read.`).join('\n\n')}\n\nSummarise.`)] }
+  t.strictSame(names(choose([line(0, 'first'), line(1, 'second')], asked, { shape: 'flattened' })), ['second'])
+  t.strictSame(names(choose([line(0, 'first'), line(0, 'again')], asked, { shape: 'flattened' })), ['first', 'again'], 'equal ones stay so')
 })
 
 t.test('the same content twice is told, the most recent first', async (t) => {
