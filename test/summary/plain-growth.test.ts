@@ -18,8 +18,8 @@ const user = (text: string) => `{"role":"user","content":"${text}"}`
 
 for (const [form, write] of Object.entries(forms)) {
   t.test(`a marker in what is new is found, wherever it begins: ${form}`, async (t) => {
-    for (const agent of agents) {
-      const marker = JSON.stringify(agent.traits.last ?? agent.traits.system!).slice(1, -1)
+    for (const agent of agents.filter(({ traits }) => !traits.header)) {
+      const marker = JSON.stringify(agent.traits.starts ?? agent.traits.last ?? agent.traits.system!).slice(1, -1)
       const recogniser = new Recogniser(agents, { generic: true })
       const recorded = Buffer.from(write(`${system},${user(filler)}`))
       t.equal(recogniser.mayBeSpecial({}, recorded), false)
