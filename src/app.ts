@@ -12,7 +12,7 @@ import { composeHandler } from './compose.ts'
 import { Ledger } from './receipt/ledger.ts'
 import { createTrafficMetrics } from './relay/traffic-metrics.ts'
 import { createConnect, createUpstream } from './relay/upstream.ts'
-import { createTrafficServer } from './server.ts'
+import { createTrafficServer, type TrafficServer } from './server.ts'
 import { knownAgents } from './summary/agents.ts'
 
 export { TlsCaError } from './config/tls-ca.ts'
@@ -62,7 +62,8 @@ export async function startApp(config: Config, log: Logger): Promise<App> {
   const closing = new AbortController()
   const conversation = composeHandler(config, { agents, upstream, ledger, registry, log, replyHeaders, closing: closing.signal })
 
-  const traffic = createTrafficServer({ config, upstream, connect: createConnect(address), metrics: createTrafficMetrics(registry, () => upstream.connections()), conversation, log, replyHeaders })
+  const connections = { clients: () => traffic.connections(), upstream: () => upstream.connections() }
+  const traffic: TrafficServer = createTrafficServer({ config, upstream, connect: createConnect(address), metrics: createTrafficMetrics(registry, connections), conversation, log, replyHeaders })
   const admin = createAdminServer({ upstream, metrics, recentReceipts: () => ledger.recent() })
 
   // The admin pages answer as long as replies drain, and close last.

@@ -88,6 +88,7 @@ export const configSchema = z.strictObject({
   limits: section({
     body_bytes: bytes(1).default(256 * 1024 * 1024),
     header_bytes: bytes(1024).default(64 * 1024),
+    connections: wholeAtLeast('null or a whole number of connections', 1).nullable().default(null),
   }),
   routes: section({ allow: listOf('a path, or the beginning of paths followed by /*', /^(\/[^\s*?#]*)?\/\*$|^\/[^\s*?#]*$/).default([]) }),
   tenant: section({ headers: headerNames().default([]) }),

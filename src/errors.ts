@@ -49,6 +49,11 @@ export const errorDefinitions = {
     type: 'server_error',
     message: 'warmfork may open no more connections right now. Send the request again; raise its limit of open files (ulimit -n) if this comes often.',
   },
+  too_many_connections: {
+    status: 503,
+    type: 'server_error',
+    message: 'warmfork serves as many connections as it may right now. Send the request again; raise limits.connections in the configuration if this comes often.',
+  },
   upstream_timeout: {
     status: 504,
     type: 'upstream_error',

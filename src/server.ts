@@ -27,7 +27,7 @@ const headersTimeoutMs = 80_000
 export interface TrafficOptions {
   readonly config: {
     readonly server: { readonly host: string; readonly port: number }
-    readonly limits: { readonly body_bytes: number; readonly header_bytes: number }
+    readonly limits: { readonly body_bytes: number; readonly header_bytes: number; readonly connections: number | null }
     readonly routes: { readonly allow: readonly string[] }
   }
   readonly upstream: Upstream
@@ -43,6 +43,8 @@ export interface TrafficOptions {
 
 export interface TrafficServer {
   readonly app: FastifyInstance
+  /** Open connections of clients. */
+  connections(): number
   /** Listens where the configuration says; port 0 takes a free one. */
   listen(): Promise<AddressInfo>
   /**
@@ -67,7 +69,7 @@ export function createTrafficServer(options: TrafficOptions): TrafficServer {
   const app = Fastify({
     serverFactory(handler) {
       server = createHttpServer(config.limits.header_bytes, handler)
-      connections = trackConnections(server)
+      connections = trackConnections(server, config.limits.connections)
       // Older versions of Node cannot leave other upgrades to the HTTP server: there no websocket is made.
       if (options.connect && 'shouldUpgradeCallback' in server) server.on('upgrade', (request, socket: Socket, head) => openTunnel(options.connect!, request, socket, head))
       return server
@@ -96,6 +98,10 @@ export function createTrafficServer(options: TrafficOptions): TrafficServer {
       options.metrics?.request(path, response.headersSent ? response.statusCode : 0)
     })
 
+    if (!connections.admits(request.socket)) {
+      response.shouldKeepAlive = false
+      return refuse(request, response, errorsAt(path), 'too_many_connections', replyHeaders)
+    }
     if (path === undefined) return refuse(request, response, errorsAt(path), 'route_not_allowed', replyHeaders)
     const reading = await readBody(request, config.limits.body_bytes)
     if (reading.kind === 'gone') return
@@ -114,6 +120,7 @@ export function createTrafficServer(options: TrafficOptions): TrafficServer {
 
   function openTunnel(connect: Connect, request: IncomingMessage, socket: Socket, head: Buffer): void {
     connections.leave(socket)
+    if (!connections.admits(socket)) return void socket.end(errorReplyBytes('too_many_connections', replyHeaders))
     if (mayPass(request.url!) === undefined) return void socket.end(errorReplyBytes('route_not_allowed', replyHeaders))
     const opened: Tunnel = tunnel(connect, request, socket, head, replyHeaders, () => tunnels.delete(opened))
     tunnels.add(opened)
@@ -121,6 +128,7 @@ export function createTrafficServer(options: TrafficOptions): TrafficServer {
 
   return {
     app,
+    connections: () => connections.count(),
     async listen() {
       await app.listen({ host: config.server.host, port: config.server.port })
       return server.address() as AddressInfo

@@ -17,8 +17,8 @@ export interface TrafficMetrics {
   request(path: string | undefined, status: number): void
 }
 
-/** @param connections open connections to the engine */
-export function createTrafficMetrics(registry: Registry, connections: () => number): TrafficMetrics {
+/** @param connections how many are open: of clients, and to the engine */
+export function createTrafficMetrics(registry: Registry, connections: { clients(): number, upstream(): number }): TrafficMetrics {
   // Added up here and handed over when asked: a labelled counter costs more than the rest of this.
   const counts = new Map<string, { route: string, status: string, count: number }>()
   new Counter({
@@ -31,7 +31,11 @@ export function createTrafficMetrics(registry: Registry, connections: () => numb
   })
   new Gauge({
     name: 'warmfork_upstream_connections', help: 'Open connections to the engine.', registers: [registry],
-    collect() { this.set(connections()) },
+    collect() { this.set(connections.upstream()) },
+  })
+  new Gauge({
+    name: 'warmfork_client_connections', help: 'Open connections of clients.', registers: [registry],
+    collect() { this.set(connections.clients()) },
   })
   return {
     request(path, status) {

@@ -9,6 +9,7 @@ export interface ProxyOptions {
   readonly conversation?: ConversationHandler
   readonly bodyBytes?: number
   readonly headerBytes?: number
+  readonly connections?: number
   readonly allow?: readonly string[]
   readonly connectTimeoutMs?: number
   readonly ca?: readonly string[]
@@ -35,7 +36,7 @@ export async function startProxy(t: Teardown, origin: string, options: ProxyOpti
   const server = createTrafficServer({
     config: {
       server: { host: '127.0.0.1', port: 0 },
-      limits: { body_bytes: options.bodyBytes ?? 256 * 1024 * 1024, header_bytes: options.headerBytes ?? 65_536 },
+      limits: { body_bytes: options.bodyBytes ?? 256 * 1024 * 1024, header_bytes: options.headerBytes ?? 65_536, connections: options.connections ?? null },
       routes: { allow: options.allow ?? [] },
     },
     upstream,

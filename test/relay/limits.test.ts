@@ -59,5 +59,6 @@ t.test('requests and connections are counted by route and status, without a name
   t.match(metrics, 'warmfork_requests_total{route="/v1/*",status="none"} 1')
   t.match(metrics, 'warmfork_requests_total{route="refused",status="404"} 1')
   t.match(metrics, /\nwarmfork_upstream_connections [1-9]/)
+  t.match(metrics, /\nwarmfork_client_connections \d/)
   t.notMatch(metrics, /user\/4|sleep/)
 })
