@@ -6,7 +6,7 @@ import { structuredCoverage, type Coverage, type Covered } from '../summary/cove
 import { flattenedCoverage } from '../summary/flattened.ts'
 import type { Reason } from '../receipt/reasons.ts'
 import { conversationInBody, idInBody, type ConversationIdSources } from './conversation-id.ts'
-import { opening, openingBytes } from './content.ts'
+import { opening, openingBytes, secondBytes } from './content.ts'
 import { evidenceRequest, type Evidence } from './evidence.ts'
 import type { Candidates } from './store.ts'
 
@@ -50,6 +50,7 @@ export function chooseEvidence(candidates: Candidates, search: Search): Choice {
 /** What fits among some lines, and where none does the reason against the one that comes nearest. */
 function lookAt(lines: readonly Evidence[], search: Search): { fits: readonly Fit[], reason: Reason | null } {
   const sought = openingBytes(search.summary)
+  const second = secondBytes(search.summary)
   const isSame = sameConversation(search)
   const fits: Fit[] = []
   const against: { reason: Reason, sameId: boolean }[] = []
@@ -57,7 +58,8 @@ function lookAt(lines: readonly Evidence[], search: Search): { fits: readonly Fi
     const sameId = isSame(evidence)
     // A native search spares reading every other conversation of the tenant.
     const isRelated = sameId || (sought !== null && evidence.body.includes(sought))
-    if (!isRelated && (search.shape === 'structured' || i >= maxAligned)) continue
+    const mayFit = isRelated || (search.shape === 'structured' ? second !== null && evidence.body.includes(second) : i < maxAligned)
+    if (!mayFit) continue
     const request = evidenceRequest(evidence)
     const coverage = request ? coverageOf(request, search) : { covered: false as const, reason: 'unreadable_body' as const }
     if (request && coverage.covered) fits.push({ evidence, request, coverage })
@@ -107,7 +109,13 @@ function best(fits: readonly Fit[], search: Search): readonly [Fit, ...Fit[]] {
     4 * (coverage.headLength - request.chat.frontLength) + (coverage.headLength === request.chat.messages.length ? 2 : 0) + (coverage.sameStart ? 1 : 0)
   const longest = greatest(ofModel, rank)
   // Of several lines of a conversation that is summarised again and again, a text may hold more of one than of another.
-  return greatest(longest, ({ coverage }) => -(coverage.text?.length ?? 0)) as [Fit, ...Fit[]]
+  return greatest(longest, ({ coverage }) => -leftOver(coverage)) as [Fit, ...Fit[]]
+}
+
+/** About how much of a summary request the head does not hold. */
+function leftOver({ text, additions }: Covered): number {
+  if (text !== null) return text.length
+  return additions === null ? 0 : additions.reduce((sum, addition) => sum + addition.length, 1)
 }
 
 function greatest(fits: readonly Fit[], measure: (fit: Fit) => number): readonly Fit[] {

@@ -23,6 +23,12 @@ export function openingBytes({ body, chat }: ReadRequest): Buffer | null {
   return longest ? Buffer.concat([quote, longest, quote]) : null
 }
 
+/** The message behind it, which stays as it was where an agent renews what it says in the first; null where that shows nothing. */
+export function secondBytes({ body, chat }: ReadRequest): Buffer | null {
+  const second = chat.messages[chat.frontLength + 1]
+  return second && chat.body === body ? bytesOf(body, second.slice) : null
+}
+
 const quote = Buffer.from('"')
 const closeBracket = 0x5d
 const comma = 0x2c

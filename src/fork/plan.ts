@@ -66,7 +66,7 @@ export interface PlanQuestion {
 
 /** The parts of a fork of this fit, or null where its directive would hold more than text. */
 export function partsOf({ request, coverage }: Fit, summary: ReadRequest): ForkParts | null {
-  const message = coverage.text === null ? directive(summary.chat.body, coverage.foreignFront, coverage.instruction) : directiveOf(coverage.text)
+  const message = coverage.text === null ? directive(summary.chat.body, coverage.foreignFront, coverage.instruction, coverage.additions ?? []) : directiveOf(coverage.text)
   return message && {
     evidence: request,
     summary,

@@ -6,6 +6,7 @@ import { isCut } from '../endpoint/items.ts'
 import { sameBytes, type Slice } from '../wire/json-slices.ts'
 import { isFront, type ChatRequest, type Message } from '../wire/chat-request.ts'
 import type { Reason } from '../receipt/reasons.ts'
+import { additionsToFirst } from './opening-message.ts'
 import { endOfHead, hasOpenGroup } from './tool-groups.ts'
 
 export interface Covered {
@@ -18,6 +19,8 @@ export interface Covered {
   readonly instruction: Slice | null
   /** The summariser's own system messages, where they are not the conversation's. */
   readonly foreignFront: readonly Slice[]
+  /** What its first message says beyond the recorded one's, as JSON writes it; null where they are the same. */
+  readonly additions: readonly Buffer[] | null
   /** Of a flattened request: its text without the head's part of the transcript; null for a structured one. */
   readonly text: string | null
   /** The same system text, tools and all messages of the evidence, and one directive: it may be warm as it is (R12). */
@@ -42,7 +45,7 @@ export function structuredCoverage(recorded: ReadRequest, asked: ReadRequest, fo
   if (tools === 'other') return { covered: false, reason: 'prefix_changed' }
 
   const turns = evidence.messages.length - evidence.frontLength
-  const run = sharedLead(evidence, evidence.frontLength, evidence.messages.length, summary, summary.frontLength, summary.messages.length)
+  const { run, additions } = sharedTurns(evidence, summary)
   if (run === 0) return { covered: false, reason: startsLater(evidence, summary) ? 'mid_range' : 'coverage_unproven' }
 
   // Where only the instruction follows, it is taken out of its item; what is to follow as it came begins with one.
@@ -65,10 +68,22 @@ export function structuredCoverage(recorded: ReadRequest, asked: ReadRequest, fo
     following,
     instruction: instruction?.slice ?? null,
     foreignFront: foreignFront.map((message) => message.slice),
+    additions,
     text: null,
-    looksWarm: sameStart && run === turns && instruction !== null,
+    looksWarm: sameStart && run === turns && instruction !== null && additions === null,
     sameStart,
   }
+}
+
+/** How many turns two requests share from the first on: byte for byte, but for blocks of the agent's in the first. */
+function sharedTurns(evidence: ChatRequest, summary: ChatRequest): { run: number, additions: readonly Buffer[] | null } {
+  const shared = (from: number): number =>
+    sharedLead(evidence, evidence.frontLength + from, evidence.messages.length, summary, summary.frontLength + from, summary.messages.length)
+  const run = shared(0)
+  if (run > 0) return { run, additions: null }
+  const behind = shared(1)
+  const additions = additionsToFirst(evidence, summary, behind)
+  return additions ? { run: 1 + behind, additions } : { run: 0, additions: null }
 }
 
 /** How many messages two requests share from two positions on, byte for byte. */

@@ -11,21 +11,25 @@ const checkpoint = 'Write a summary of the conversation above that lets another 
   'State the goal, the decisions made and why, what was done with the exact names of files, commands and values that matter, ' +
   'what is still open, and the next steps.'
 
+const alsoFirst = '[The first message of the conversation holds also:]'
+
 /**
  * The directive as a JSON message, made of the request's own escaped bytes: nothing in them is re-serialised.
  * @param body the summary request's body
  * @param foreignFront the summariser's own system messages
  * @param instruction its trailing instruction, or null
+ * @param additions what its first message says beyond the conversation's
  * @returns null where one of them holds anything but text
  */
-export function directive(body: Buffer, foreignFront: readonly Slice[], instruction: Slice | null): Buffer | null {
-  const insides: Buffer[] = []
-  for (const message of [...foreignFront, ...(instruction ? [instruction] : [])]) {
-    const texts = textInsides(body, message)
-    if (texts === null) return null
-    insides.push(...texts.filter((text) => text.length > 0))
-  }
-  return framed(insides.length === 0 ? [escaped(checkpoint)] : insides)
+export function directive(body: Buffer, foreignFront: readonly Slice[], instruction: Slice | null, additions: readonly Buffer[] = []): Buffer | null {
+  const asked = [...foreignFront, ...(instruction ? [instruction] : [])].map((message) => ({ message, texts: textInsides(body, message) }))
+  if (asked.some(({ texts }) => texts === null)) return null
+  const textsOf = (isInstruction: boolean): Buffer[] =>
+    asked.filter(({ message }) => (message === instruction) === isInstruction).flatMap(({ texts }) => texts!).filter((text) => text.length > 0)
+  const front = textsOf(false)
+  const trailing = textsOf(true)
+  const quoted = additions.length > 0 ? [escaped(alsoFirst), ...additions] : []
+  return framed([...front, ...quoted, ...(front.length + trailing.length > 0 ? trailing : [escaped(checkpoint)])])
 }
 
 /** The directive of a flattened request, whose text had to be taken apart. */

@@ -36,6 +36,7 @@ export function flattenedCoverage(recorded: ReadRequest, asked: ReadRequest): Co
     following: [],
     instruction: null,
     foreignFront: [],
+    additions: null,
     text: withoutHead(text, alignment, headTurns),
     looksWarm: false,
     sameStart: false,
