@@ -13,6 +13,11 @@ const shortest = 200
 const longestNote = 400
 /** Lines behind which it may begin. */
 const maxLinesBefore = 12
+/** Shortest line that says something, in characters, and how far around a summary one is looked for. */
+const tellingLine = 16
+const nearby = 800
+/** Places that are tried for one line. */
+const maxPlaces = 8
 /** Characters of a line that are searched for. */
 const sample = 64
 
@@ -42,14 +47,29 @@ function endOfMost(text: string, content: string): number | null {
   if (content.length < shortest) return null
   let at = 0
   for (let line = 0; line < maxLinesBefore && at <= longestNote; line++) {
-    const found = text.indexOf(content.slice(at, at + sample))
-    const shared = found < 0 ? 0 : sharedInSomeForm(text, found, content, at)
-    if (shared >= shortest && content.length - shared <= longestNote) return found + shared
+    // Summaries of one conversation begin alike.
+    let found = text.indexOf(content.slice(at, at + sample))
+    for (let tries = 0; found >= 0 && tries < maxPlaces; tries++, found = text.indexOf(content.slice(at, at + sample), found + 1)) {
+      const shared = sharedInSomeForm(text, found, content, at)
+      if (shared >= shortest && content.length - shared <= longestNote && isNoteAround(text, found, content, at, shared)) return found + shared
+    }
     const next = content.indexOf('\n', at)
     if (next < 0) return null
     at = next + 1 + /^\s*/.exec(content.slice(next + 1, next + 65))![0].length
   }
   return null
+}
+
+/** Whether what a message holds beside the summary is a note of the agent's: none of its lines stands in the request there. */
+function isNoteAround(text: string, found: number, content: string, at: number, shared: number): boolean {
+  const end = found + shared
+  return !standsIn(content.slice(0, at), text.slice(Math.max(0, found - nearby), found)) &&
+    !standsIn(content.slice(at + shared), text.slice(end, end + nearby))
+}
+
+/** Whether a line of a note stands in a text. Where it does, the summary there is another one that reads alike. */
+function standsIn(note: string, beside: string): boolean {
+  return note.split('\n').some((line) => line.trim().length >= tellingLine && beside.includes(line.trim()))
 }
 
 /** How far a text goes on from a position, in whichever form: what looks like a note behind it may be its own end, escaped. */

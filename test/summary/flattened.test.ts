@@ -147,6 +147,19 @@ t.test('an earlier summary that the request does not hold is not covered', async
   t.not(typeof cover([user('What is it?'), assistant(earlier), ...talk], `[Assistant]: ${earlier}\n\n${written(0, 6)}\n\nCondense.`), 'object')
 })
 
+t.test('another earlier summary that reads alike is not covered', async (t) => {
+  const long = 'It is written in three places, each with a stamp of its own, and nobody knows which is right. '.repeat(4)
+  const state = (looked: string, next: string): string => `# Goal\nFind out why the index is rebuilt.\n# Looked at so far: ${looked}\n${long}\n# Next\n${next}\nThen the stamp is compared with the file's own date.`
+  const old = state('the index', 'Look at the start.')
+  for (const now of [state('the index and the start', 'Look at the start.'), state('the index', 'Look at the end of it.')]) {
+    for (const where of ['behind the transcript', 'in front of it']) {
+      const ask = (summary: string): string => request(written(3, 6))[where]!.replace(earlier, summary)
+      t.match(cover([user('What did we do so far?'), assistant(old), ...rest], ask(old)), { turns: 5 }, where)
+      t.type(cover([user('What did we do so far?'), assistant(now), ...rest], ask(old)), 'string', where)
+    }
+  }
+})
+
 t.test('an earlier summary that is the first segment of the transcript is aligned like any other', async (t) => {
   const found = cover([user(earlier), ...rest], `## Message 1\n[User]: ${earlier}\n\n${written(3, 6)}\n\nCondense.`)
   t.match(found, { turns: 4 })
