@@ -71,8 +71,11 @@ function lookAt(lines: readonly Evidence[], search: Search): { fits: readonly Fi
 
 function coverageOf(evidence: ReadRequest, { summary, shape, foreignTool }: Search): Coverage {
   const structured = shape === 'flattened' ? null : structuredCoverage(evidence, summary, foreignTool)
-  if (shape === 'structured' || structured?.covered) return structured!
+  const isShort = structured?.covered && structured.following.length > 0 && structured.headLength < evidence.chat.messages.length
+  if (structured?.covered ? !isShort : shape === 'structured') return structured!
+  // The messages behind the head may be the conversation's, written in another way.
   const flattened = flattenedCoverage(evidence, summary)
+  if (structured?.covered) return flattened.covered && flattened.headLength > structured.headLength ? flattened : structured
   return flattened.covered || !structured ? flattened : structured
 }
 

@@ -21,6 +21,8 @@ export interface Covered {
   readonly foreignFront: readonly Slice[]
   /** What its first message says beyond the recorded one's, as JSON writes it; null where they are the same. */
   readonly additions: readonly Buffer[] | null
+  /** Its messages are the conversation's, written in another way; `text` tells them. */
+  readonly isRetold: boolean
   /** Of a flattened request: its text without the head's part of the transcript; null for a structured one. */
   readonly text: string | null
   /** The same system text, tools and all messages of the evidence, and one directive: it may be warm as it is (R12). */
@@ -69,6 +71,7 @@ export function structuredCoverage(recorded: ReadRequest, asked: ReadRequest, fo
     instruction: instruction?.slice ?? null,
     foreignFront: foreignFront.map((message) => message.slice),
     additions,
+    isRetold: false,
     text: null,
     looksWarm: sameStart && run === turns && instruction !== null && additions === null,
     sameStart,

@@ -50,9 +50,9 @@ export function isPossible(request: ChatRequest): boolean {
 export function isSummaryOf(summary: ChatRequest, { request, coverage }: Fit): boolean {
   const turns = coverage.headLength - request.chat.frontLength
   if (turns < fewestMessages) return false
-  if (coverage.text !== null) return systemAsks(summary) || textAsks(coverage.text)
+  if (coverage.text !== null && !coverage.isRetold) return systemAsks(summary) || textAsks(coverage.text)
   // With the conversation's own system text it is the user who asks, in an ordinary next turn.
-  if (summary.frontLength === 0) return request.chat.frontLength > 0 && coverage.instruction !== null
+  if (summary.frontLength === 0) return request.chat.frontLength > 0 && coverage.instruction !== null && !coverage.isRetold
   return coverage.foreignFront.some((message) => asksToCondense(readText(summary.body, message).slice(0, front)))
 }
 

@@ -102,3 +102,28 @@ for (const [name, flattening] of Object.entries(flattenings)) {
     }), 100)
   })
 }
+
+/** A request that tells messages in another way: calls as text, results of another role. */
+function retold(messages: readonly Message[]): object {
+  const told = messages.map(({ role, content, tool_calls: calls = [] }) => ({
+    role: role === 'tool' ? 'user' : role,
+    content: [content, ...calls.map(({ id, function: { name, arguments: args } }) => `@${name}(${id}): ${args}`)].filter((text) => text).join('\n'),
+  }))
+  return { messages: [{ role: 'system', content: 'You condense talks.' }, ...told, { role: 'user', content: instruction }] }
+}
+
+t.test('messages told in another way: the head is what they tell, no text is lost, none that is skipped is claimed', async (t) => {
+  let claimed = 0
+  holds(t, fc.property(turns, fc.nat(), fc.nat(), (messages, at, size) => {
+    const ends = [0, ...groupEnds(messages)]
+    const from = at % (ends.length - 1)
+    const to = Math.min(ends.length - 1, from + size % 3)
+    const request = retold([...messages.slice(0, ends[from]), ...messages.slice(ends[to])])
+    const found = covered(messages, request)
+    claimed += found.turns
+    if (to > from && found.turns > ends[from]!) throw new Error(`claims ${found.turns}, skipped from ${ends[from]} to ${ends[to]}`)
+    const missing = lost(request, messages, found)
+    if (missing.length > 0) throw new Error(`lost ${missing}`)
+  }))
+  t.ok(claimed > 500, `${claimed} messages`)
+})

@@ -72,12 +72,42 @@ t.test('[kind 4] the oldest tool groups left out behind the first message leave 
   t.match(found, { decision: 'passed', reason: 'no_gain' })
 })
 
-t.test('[kind 5] calls as text and results as other roles leave nothing to gain', async (t) => {
+const again = (turns: readonly Message[], result: Message['role']): Message[] => turns.map((message) => (message.role === 'tool' ? { role: result, content: message.content } : message.tool_calls
+  ? { role: 'assistant', content: `${message.content}\n@${message.tool_calls[0]!.function.name}(${message.tool_calls[0]!.id}): ${message.tool_calls[0]!.function.arguments}` } : message))
+
+t.test('[kind 5] calls as text and results as other roles are the conversation, told in another way', async (t) => {
+  for (const [what, members, headers] of [
+    ['an agent that a file knows', ({ turns, main }: Talk) => [main.messages[0]!, ...again(turns, 'system'), user('Context budget has been reached. Write a structured checkpoint.')], []],
+    ['results as users', ({ turns }: Talk) => [system('Summarize the conversation.'), ...again(turns, 'user'), user('Go.')], []],
+    ['parts for strings', ({ turns }: Talk) => [system('Summarize the conversation.'), ...turns.map((message) => ({ ...message, content: [{ type: 'text', text: message.content ?? '' }] })), user('Go.')], []],
+    ['the instruction in front', ({ turns }: Talk) => [user('Write down what was said below.'), ...turns], explicit],
+  ] as const) {
+    const each = await talk()
+    const found = await decided({ messages: members(each) }, headers)
+    t.match(found, { decision: 'forked', head: each.main.messages.length }, what)
+    const said = JSON.parse(String(found.sent)).messages.at(-1).content
+    t.ok(said.length < 1000, `${what}: ${said.length} characters are left`)
+  }
+})
+
+t.test('[kind 5] a next turn that tells the conversation in another way is none, nor one that quotes it', async (t) => {
+  const first = await talk()
+  const ask = user('Summarize the conversation above.')
+  t.match(await decided({ messages: [first.main.messages[0]!, ...again(first.turns, 'user'), ask] }), { decision: undefined }, 'under the same system text')
+  const second = await talk()
+  t.match(await decided({ messages: [...again(second.turns, 'user'), ask] }), { decision: undefined }, 'without any')
+  const third = await talk()
+  const quoted = [user(flat('a numbered list', third.turns)), { role: 'assistant', content: 'It was repaired.' }, user('Shorter, please.')]
+  t.match(await decided({ messages: [system('You summarize conversations.'), ...quoted] }), { decision: undefined }, 'a chat about it')
+})
+
+t.test('[kind 5] what is told in another way and not of the conversation stays in the directive', async (t) => {
   const { turns, main } = await talk()
-  const again = turns.map((message) => (message.role === 'tool' ? system(message.content!) : message.tool_calls
-    ? { role: 'assistant' as const, content: `${message.content}\n@${message.tool_calls[0]!.function.name}: ${message.tool_calls[0]!.function.arguments}` } : message))
-  const found = await decided({ messages: [main.messages[0]!, ...again, user('Write it all down.')] }, explicit)
-  t.match(found, { decision: 'passed', reason: 'no_gain' })
+  const told = again(turns, 'user')
+  const found = await decided({ messages: [system('Summarize the conversation.'), ...told.slice(0, 7), user('Somebody said: look at the lexer too.'), ...told.slice(7), { role: 'assistant', content: 'Only then did it work.' }, user('Go.')] })
+  t.match(found, { decision: 'forked', head: main.messages.length })
+  const said = JSON.parse(String(found.sent)).messages.at(-1).content
+  t.match(said, /> .*look at the lexer too\.[^]*\[assistant\]: Only then did it work\.[^]*Go\.$/)
 })
 
 t.test('[kind 6] a schema tool that the request forces is not forked', async (t) => {

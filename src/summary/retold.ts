@@ -1,0 +1,35 @@
+// A structured summary request that writes the conversation's messages in another way (calls as text, results under
+// another role, parts for a string), told as one labelled text: then it is aligned like any transcript.
+
+import { elementsOf, isNull, memberNamed, membersOf, type Slice } from '../wire/json-slices.ts'
+import { isFront, readText, stringMember, type ChatRequest, type Message } from '../wire/chat-request.ts'
+
+/** Whether messages hold more than what somebody asks: then they are the conversation, and no transcript of it. */
+export function isTold(turns: readonly Message[]): boolean {
+  return turns.some(({ role }) => role !== 'user' && !isFront(role))
+}
+
+/** One text for each message, with a label in front. The last one, where it may ask for something, has none. */
+export function retell({ body }: ChatRequest, turns: readonly Message[]): string[] {
+  return turns.flatMap(({ role, slice }, i) => {
+    const text = readText(body, slice)
+    if (i === turns.length - 1 && (role === 'user' || isFront(role))) return [text]
+    if (role === 'tool') return [`[Tool result]: ${text}`]
+    const thinking = stringMember(body, slice, 'reasoning') ?? stringMember(body, slice, 'reasoning_content') ?? ''
+    return [
+      ...(thinking === '' ? [] : [`[${role} reasoning]: ${thinking}`]),
+      ...(text === '' ? [] : [`[${role}]: ${text}`]),
+      ...callsOf(body, slice).map((call) => `[${role} tool call]: ${call}`),
+    ]
+  })
+}
+
+function callsOf(body: Buffer, message: Slice): string[] {
+  const calls = memberNamed(membersOf(body, message.start) ?? [], 'tool_calls')
+  if (!calls || isNull(body, calls.value)) return []
+  return (elementsOf(body, calls.value.start) ?? []).map((call) => {
+    const definition = memberNamed(membersOf(body, call.start) ?? [], 'function')
+    const part = (key: string): string => (definition && stringMember(body, definition.value, key)) ?? ''
+    return `${part('name')}(${part('arguments')})`
+  })
+}
