@@ -6,6 +6,7 @@ import { readTail } from '../endpoint/tail.ts'
 import { headerValue, isEventStream } from '../relay/headers.ts'
 import type { ReplyEnd, ReplyObserver } from '../relay/types.ts'
 import { emptyReply, type ReplyState } from '../wire/reply.ts'
+import { EndOfReply } from './end-of-reply.ts'
 
 /** A whole reply beyond this is none worth reading. */
 const wholeBytes = 16 * 1024 * 1024
@@ -21,18 +22,12 @@ export interface RecordedReply {
 export class ReplyRecorder implements ReplyObserver {
   readonly #reading: ReplyReading
   readonly #done: (reply: RecordedReply) => void
-  /** Bytes of the end that are kept. */
-  #keep: number
   readonly #keepWhole: boolean
   #status = 0
   #rawHeaders: readonly string[] = []
   #isStream = false
   #readable = true
-  readonly #chunks: Buffer[] = []
-  /** Index of the first chunk that is kept. */
-  #first = 0
-  #kept = 0
-  #total = 0
+  #kept!: EndOfReply
 
   /**
    * @param reading how the endpoint's replies are read
@@ -41,7 +36,6 @@ export class ReplyRecorder implements ReplyObserver {
    */
   constructor(reading: ReplyReading, options: { keepWhole: boolean }, done: (reply: RecordedReply) => void) {
     this.#reading = reading
-    this.#keep = reading.tailBytes
     this.#keepWhole = options.keepWhole
     this.#done = done
   }
@@ -52,30 +46,18 @@ export class ReplyRecorder implements ReplyObserver {
     this.#isStream = isEventStream(rawHeaders)
     // An encoded reply is relayed, not read.
     this.#readable = (headerValue(rawHeaders, 'content-encoding') ?? 'identity') === 'identity'
-    if (!this.#isStream || this.#keepWhole) this.#keep = wholeBytes
+    this.#kept = new EndOfReply(this.#isStream && !this.#keepWhole ? this.#reading.tailBytes : wholeBytes)
   }
 
   data(chunk: Buffer): void {
-    if (!this.#readable) return
-    this.#chunks.push(chunk)
-    this.#kept += chunk.length
-    this.#total += chunk.length
-    while (this.#kept - this.#chunks[this.#first]!.length >= this.#keep) {
-      this.#kept -= this.#chunks[this.#first]!.length
-      this.#chunks[this.#first++] = nothing
-    }
-    // Taken out one by one, each would move all the others.
-    if (this.#first > 1024 && this.#first * 2 > this.#chunks.length) {
-      this.#chunks.splice(0, this.#first)
-      this.#first = 0
-    }
+    if (this.#readable) this.#kept.add(chunk)
   }
 
   end(how: ReplyEnd): void {
     if (!this.#readable || this.#status === 0) return
-    const kept = Buffer.concat(this.#chunks)
-    const tail = kept.subarray(Math.max(0, kept.length - this.#keep))
-    const reply = this.#isStream ? readTail(this.#reading, tail, tail.length === this.#total) : this.#readWhole(tail, tail.length === this.#total)
+    const { bytes, total } = this.#kept
+    const isWhole = bytes.length === total
+    const reply = this.#isStream ? readTail(this.#reading, bytes, isWhole) : this.#readWhole(bytes, isWhole)
     // Some clients close as soon as they have the end mark.
     const cleanEnd = how === 'complete' || (how === 'client_gone' && this.#isStream && reply.done)
     this.#done({ status: this.#status, rawHeaders: this.#rawHeaders, reply, cleanEnd })
@@ -87,5 +69,3 @@ export class ReplyRecorder implements ReplyObserver {
     return reply
   }
 }
-
-const nothing = Buffer.alloc(0)

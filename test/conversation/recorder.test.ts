@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import t from 'tap'
 import { chat } from '../../src/endpoint/chat.ts'
@@ -55,6 +57,23 @@ t.test('a stream in very many small pieces takes little time and memory', async 
   const start = performance.now()
   t.match(record(Array.from({ length: stream.length }, (_, i) => stream.subarray(i, i + 1)))!.reply, ended)
   t.ok(performance.now() - start < 3000)
+})
+
+t.test('the pieces of a running stream are not kept: a thousand streams of small pieces cost what their ends are long', async (t) => {
+  setFlagsFromString('--expose-gc')
+  const collect: () => void = runInNewContext('gc')
+  const recorder = new ReplyRecorder(chat.reply, { keepWhole: false }, () => {})
+  recorder.head(200, streamHeaders)
+  const pieces: WeakRef<Buffer>[] = []
+  const add = (piece: Buffer) => {
+    pieces.push(new WeakRef(piece))
+    recorder.data(piece)
+  }
+  for (let i = 0; i < 200; i++) add(Buffer.from(delta('x'.repeat(200))))
+  await new Promise(setImmediate)
+  collect()
+  t.equal(pieces.filter((piece) => piece.deref() !== undefined).length, 0)
+  recorder.end('complete')
 })
 
 t.test('line ends, marks and missing spaces make no difference [case 3]', async (t) => {

@@ -1,0 +1,44 @@
+// The end of a reply while it runs, copied into one buffer. The pieces themselves are let go: of a stream they are many
+// and small, and kept for seconds each of them costs the collector more than its bytes.
+
+/** The least that is taken at once. */
+const leastBytes = 1024
+
+export class EndOfReply {
+  readonly #keep: number
+  #buffer: Buffer = Buffer.alloc(0)
+  #length = 0
+  #total = 0
+
+  /** @param keep bytes of the end that are wanted; twice as many are held at most, and mostly a quarter more */
+  constructor(keep: number) {
+    this.#keep = keep
+  }
+
+  /** Bytes that came so far. */
+  get total(): number {
+    return this.#total
+  }
+
+  /** The last bytes that came, at most as many as are wanted. */
+  get bytes(): Buffer {
+    return this.#buffer.subarray(Math.max(0, this.#length - this.#keep), this.#length)
+  }
+
+  add(piece: Buffer): void {
+    this.#total += piece.length
+    const end = piece.length > this.#keep ? piece.subarray(-this.#keep) : piece
+    if (this.#length + end.length > this.#buffer.length) this.#makeRoom(end.length)
+    this.#length += end.copy(this.#buffer, this.#length)
+  }
+
+  #makeRoom(bytes: number): void {
+    // What stands before the end goes when it is a quarter as long: so each byte is moved four times at most.
+    const most = Math.max(bytes, this.#keep >> 2) + this.#keep
+    const kept = this.#length + bytes > most ? this.bytes : this.#buffer.subarray(0, this.#length)
+    const size = Math.min(most, Math.max(leastBytes, 4 * (kept.length + bytes)))
+    const buffer = size > this.#buffer.length ? Buffer.allocUnsafeSlow(size) : this.#buffer
+    this.#length = kept.copy(buffer)
+    this.#buffer = buffer
+  }
+}
