@@ -8,7 +8,8 @@ import { evidenceRequest, type Evidence } from './conversation/evidence.ts'
 import { MemoryStore } from './conversation/memory-store.ts'
 import { Records } from './conversation/records.ts'
 import { Tenants } from './conversation/tenant.ts'
-import { Engine } from './engine/engine.ts'
+import { Engine, type Asker } from './engine/engine.ts'
+import type { CacheConfig } from './engine/metrics.ts'
 import { ForkSwitches } from './fork/switches.ts'
 import type { Ledger } from './receipt/ledger.ts'
 import { faultFields } from './relay/fault.ts'
@@ -37,11 +38,15 @@ export function composeHandler(config: Config, { agents, upstream, ledger, regis
   const engine = new Engine(upstream, { calibrationTimeoutMs: 6 * config.proof.timeout_ms, log: (line) => log.info(line, 'calibration'), closing })
   const byId = config.summary.by_id === 'on'
 
+  /** A thousand conversations may begin at once, and an engine's metrics are long: one look in the background serves all who come meanwhile. */
+  let looking: Promise<CacheConfig | null> | undefined
+  const lookAt = (asker: Asker) => (looking ??= engine.cacheConfig(asker).finally(() => { looking = undefined }))
+
   /** Calibrates in the background, so that the first summary does not wait for it. */
   const calibrateFor = async (evidence: Evidence, request: ClientRequest): Promise<void> => {
     const asker = { credentials: tenants.credentials(request.rawHeaders), signal: engine.background() }
     const read = evidenceRequest(evidence)
-    if (read && (await engine.cacheConfig(asker))?.prefixCaching) await engine.calibration(read, asker)
+    if (read && (await lookAt(asker))?.prefixCaching) await engine.calibration(read, asker)
   }
   const onFault = (message: string) => (error: unknown) => log.warn(faultFields(error), message)
 

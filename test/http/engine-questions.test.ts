@@ -187,3 +187,13 @@ t.test('an engine with several names is asked under the name of the conversation
   const reply = await named.chat({ ...session.summary, model: 'alias' })
   t.match(await named.receipt(reply), { decision: 'forked', model: 'alias' })
 })
+
+t.test('many conversations that begin at once look at the engine together', async (t) => {
+  const busy = await startWarmfork(t)
+  busy.script.fault = ({ path }) => path === '/metrics' ? { kind: 'delay', ms: 300 } : undefined
+  const since = busy.since()
+  await Promise.all(Array.from({ length: 40 }, () => busy.main(opencodeSession({ groups: 1 }))))
+  await busy.line(({ msg }) => msg === 'calibration')
+  const looks = since.questions().filter((question) => question === 'GET /metrics').length
+  t.ok(looks < 6, `${looks} times`)
+})
