@@ -4,9 +4,10 @@ import type { ReadRequest } from '../endpoint/endpoint.ts'
 import { stringOption } from '../wire/chat-request.ts'
 import { structuredCoverage, type Coverage, type Covered } from '../summary/coverage.ts'
 import { flattenedCoverage } from '../summary/flattened.ts'
+import { isTold } from '../summary/retold.ts'
 import type { Reason } from '../receipt/reasons.ts'
 import { conversationInBody, idInBody, type ConversationIdSources } from './conversation-id.ts'
-import { opening, openingBytes, secondBytes } from './content.ts'
+import { opening, openingBytes, openingWords, secondBytes } from './content.ts'
 import { evidenceRequest, type Evidence } from './evidence.ts'
 import type { Candidates } from './store.ts'
 
@@ -50,7 +51,7 @@ export function chooseEvidence(candidates: Candidates, search: Search): Choice {
 /** What fits among some lines, and where none does the reason against the one that comes nearest. */
 function lookAt(lines: readonly Evidence[], search: Search): { fits: readonly Fit[], reason: Reason | null } {
   const sought = openingBytes(search.summary)
-  const second = secondBytes(search.summary)
+  const marks = marksOf(search)
   const isSame = sameConversation(search)
   const fits: Fit[] = []
   const against: { reason: Reason, sameId: boolean }[] = []
@@ -58,8 +59,7 @@ function lookAt(lines: readonly Evidence[], search: Search): { fits: readonly Fi
     const sameId = isSame(evidence)
     // A native search spares reading every other conversation of the tenant.
     const isRelated = sameId || (sought !== null && evidence.body.includes(sought))
-    const mayFit = isRelated || (search.shape === 'structured' ? second !== null && evidence.body.includes(second) : i < maxAligned)
-    if (!mayFit) continue
+    if (!isRelated && !(marks ? marks.some((mark) => evidence.body.includes(mark)) : i < maxAligned)) continue
     const request = evidenceRequest(evidence)
     const coverage = request ? coverageOf(request, search) : { covered: false as const, reason: 'unreadable_body' as const }
     if (request && coverage.covered) fits.push({ evidence, request, coverage })
@@ -67,6 +67,12 @@ function lookAt(lines: readonly Evidence[], search: Search): { fits: readonly Fi
     else if (!coverage.covered && (isRelated || coverage.reason === 'mid_range')) against.push({ reason: coverage.reason, sameId })
   }
   return { fits, reason: (against.find(({ sameId }) => sameId) ?? against[0])?.reason ?? null }
+}
+
+/** What a recorded body of the conversation holds at least, where the history stands in the request as messages; null where it is a text. */
+function marksOf({ summary, shape }: Search): Buffer[] | null {
+  const isStructured = shape === 'structured' || (shape === null && isTold(summary.chat.messages.slice(summary.chat.frontLength)))
+  return isStructured ? [secondBytes(summary), openingWords(summary)].filter((mark) => mark !== null) : null
 }
 
 function coverageOf(evidence: ReadRequest, { summary, shape, foreignTool }: Search): Coverage {

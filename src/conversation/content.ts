@@ -23,6 +23,16 @@ export function openingBytes({ body, chat }: ReadRequest): Buffer | null {
   return longest ? Buffer.concat([quote, longest, quote]) : null
 }
 
+/** Bytes of a text that are searched for. */
+const sampleBytes = 200
+
+/** What the first message says, at least its beginning, as JSON writes it: what stays where an agent writes the message in another way. */
+export function openingWords({ chat }: ReadRequest): Buffer | null {
+  const first = chat.messages[chat.frontLength]
+  const [longest] = first ? (textInsides(chat.body, first.slice) ?? []).toSorted((a, b) => b.length - a.length) : []
+  return longest && longest.length > 0 ? longest.subarray(0, sampleBytes) : null
+}
+
 /** The message behind it, which stays as it was where an agent renews what it says in the first; null where that shows nothing. */
 export function secondBytes({ body, chat }: ReadRequest): Buffer | null {
   const second = chat.messages[chat.frontLength + 1]

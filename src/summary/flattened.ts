@@ -26,8 +26,6 @@ export function flattenedCoverage(recorded: ReadRequest, asked: ReadRequest): Co
   if ([...foreign, ...turns].some(({ slice }) => textInsides(summary.body, slice) === null)) return { covered: false, reason: 'media_unsupported' }
 
   const isRetold = isTold(turns)
-  // Every chat is such a request: a native search spares telling it for every other conversation of the tenant.
-  if (isRetold && !holdsOpening(summary, evidence)) return { covered: false, reason: 'coverage_unproven' }
   const texts = (messages: readonly Message[]): string[] => messages.flatMap(({ slice }) => textParts(summary.body, slice))
   const told = isRetold ? retell(summary, turns) : texts(turns)
   const text = [...texts(foreign), ...told].join('\n\n')
@@ -49,16 +47,6 @@ export function flattenedCoverage(recorded: ReadRequest, asked: ReadRequest): Co
     looksWarm: false,
     sameStart: false,
   }
-}
-
-/** Bytes of the opening that are searched for. */
-const sampleBytes = 200
-
-/** Whether a request holds what a recorded conversation's first message says, as JSON writes it. */
-function holdsOpening(summary: ChatRequest, { body, messages, frontLength }: ChatRequest): boolean {
-  const first = messages[frontLength]
-  const [longest] = first ? (textInsides(body, first.slice) ?? []).toSorted((a, b) => b.length - a.length) : []
-  return longest !== undefined && summary.body.includes(longest.subarray(0, sampleBytes))
 }
 
 /** Whether the head's part is told by about as many messages as the head has, not quoted in one of another conversation. */
