@@ -100,21 +100,26 @@ function alignFrom(transcript: string, evidence: ChatRequest, firstIndex: number
     if (!match) break
     const { matched, end, gaps } = match
     // Where results are blank, nothing but labels stands between a call and what follows, and no result of another call.
-    if (matched && claims.findLast(({ found }) => found)?.blank && (match.first === 'result' || !isLabel(gaps[0]!, around))) break
+    if (matched && claims.findLast(({ found }) => found)?.blank && (match.first === 'result' || !isLabel(gaps[0]!, plainly(around)))) break
     claims.push({ unit, end, found: matched, blank: match.blank, gaps: gaps.flatMap((gap) => worthKeeping(gap, around, told)) })
     index = unit.to
     at = end
     words = matched ? unit.labels : around.words
   }
-  dropUnproven(transcript, claims, learned)
+  dropUnproven(transcript, claims)
   const ends = claims.flatMap(({ unit, end }) => Array<number>(unit.to - unit.from).fill(end))
   const extras = claims.flatMap(({ unit, gaps }) => gaps.map((text) => ({ text, after: unit.from - firstIndex })))
   return { start, ends, found: claims.reduce((sum, { unit, found }) => sum + (found ? unit.to - unit.from : 0), 0), extras }
 }
 
+/** Without what was learned: what stands where a result should may come again and again, and say that it is withheld. */
+function plainly({ words }: Labels): Labels {
+  return { words, learned: none }
+}
+
 /** What a gap says: nothing where it is a label, and a label of the agent's own is kept where it stands first. */
 function worthKeeping(gap: string, labels: Labels, told: Set<string>): string[] {
-  if (isLabel(gap, { words: labels.words, learned: none })) return []
+  if (isLabel(gap, plainly(labels))) return []
   if (!isLabel(gap, labels)) return [gap]
   const news = labels.learned.in(gap).filter((label) => !told.has(label))
   for (const label of news) told.add(label)
@@ -122,13 +127,13 @@ function worthKeeping(gap: string, labels: Labels, told: Set<string>): string[] 
 }
 
 /** Nothing proves the last messages where nothing of them was found, nor blank results where something else follows. */
-function dropUnproven(transcript: string, claims: Claim[], learned: LearnedLabels): void {
+function dropUnproven(transcript: string, claims: Claim[]): void {
   const dropUnfound = (): void => {
     while (claims.length > 0 && !claims.at(-1)!.found) claims.pop()
   }
   dropUnfound()
   const last = claims.at(-1)
-  if (!last?.blank || isLabel(transcript.slice(last.end), { words: last.unit.labels, learned })) return
+  if (!last?.blank || isLabel(transcript.slice(last.end), { words: last.unit.labels, learned: none })) return
   claims.pop()
   dropUnfound()
 }
@@ -180,7 +185,7 @@ function matchUnit(transcript: string, unit: Unit, from: number, labels: Labels)
   const skips = left.some((piece) => piece.kind === 'text' ||
     // A call that is not shown is there by its result, a result that is not shown by its call.
     (piece.kind === 'result' && !(piece.answers && taken.has(piece.answers))))
-  if (skips || (blank && gaps.slice(1).some((gap) => !isLabel(gap, labels)))) return null
+  if (skips || (blank && gaps.slice(1).some((gap) => !isLabel(gap, plainly(labels))))) return null
   const [first] = taken
   return { matched: taken.size > 0, first: first?.kind, blank, end, gaps }
 }

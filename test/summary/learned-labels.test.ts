@@ -81,6 +81,14 @@ t.test('a message that is skipped ends the head before it, learned labels or not
   t.match(cover(written({ ...own, result: () => 'notes: nothing of it' }, talk)), 'coverage_unproven')
 })
 
+t.test('what stands in the place of results is no label, so that they are not taken for blank ones', async (t) => {
+  const redacted = { ...own, called: (text: string) => `[Tool call]: ${text}`, said: (text: string) => text, result: () => '[Withheld by the guard]' }
+  const longer = [...talk.slice(0, 1), ...[1, 2, 3, 4, 5, 6].flatMap((number) => group(number, `${say(number)} Its figures are still missing.`))]
+  t.type(cover(written(redacted, longer), longer), 'string')
+  const omitted = { ...own, called: (text: string) => `[Tool call]: ${text}`, said: (text: string) => `[Assistant]: ${text}`, result: () => '[output omitted]' }
+  t.match(cover(written(omitted)), { turns: talk.length }, 'which is what a known word says')
+})
+
 t.test('lines of a result that look like labelled messages make no label', async (t) => {
   const answers: Message[] = [
     { role: 'user', content: first },
