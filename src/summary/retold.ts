@@ -12,14 +12,17 @@ export function isTold(turns: readonly Message[]): boolean {
 /** One text for each message, with a label in front. The last one, where it may ask for something, has none. */
 export function retell({ body }: ChatRequest, turns: readonly Message[]): string[] {
   return turns.flatMap(({ role, slice }, i) => {
-    const text = readText(body, slice)
-    if (i === turns.length - 1 && (role === 'user' || isFront(role))) return [text]
+    const calls = callsOf(body, slice)
+    const said = readText(body, slice)
+    // A result that was emptied on purpose is told, or it would count as one that the style leaves blank.
+    const text = said.trim() === '' && calls.length === 0 ? '(empty)' : said
+    if (i === turns.length - 1 && (role === 'user' || isFront(role))) return [said]
     if (role === 'tool') return [`[Tool result]: ${text}`]
     const thinking = stringMember(body, slice, 'reasoning') ?? stringMember(body, slice, 'reasoning_content') ?? ''
     return [
       ...(thinking === '' ? [] : [`[${role} reasoning]: ${thinking}`]),
       ...(text === '' ? [] : [`[${role}]: ${text}`]),
-      ...callsOf(body, slice).map((call) => `[${role} tool call]: ${call}`),
+      ...calls.map((call) => `[${role} tool call]: ${call}`),
     ]
   })
 }

@@ -101,6 +101,15 @@ t.test('[kind 5] a next turn that tells the conversation in another way is none,
   t.match(await decided({ messages: [system('You summarize conversations.'), ...quoted] }), { decision: undefined }, 'a chat about it')
 })
 
+t.test('[kind 5] results that were emptied are not covered by those that were recorded', async (t) => {
+  for (const result of ['user', 'tool'] as const) {
+    const { turns } = await talk()
+    const told = again(turns, 'user').map((message, i) => (turns[i]!.role === 'tool' ? { ...message, role: result, content: '', ...(result === 'tool' ? { tool_call_id: turns[i]!.tool_call_id } : {}) } : message))
+    const found = await decided({ messages: [system('Write it down.'), ...told, user('Go.')] }, explicit)
+    t.match(found, { decision: 'passed', head: 2 }, result)
+  }
+})
+
 t.test('[kind 5] what is told in another way and not of the conversation stays in the directive', async (t) => {
   const { turns, main } = await talk()
   const told = again(turns, 'user')
