@@ -1,4 +1,4 @@
-// npm run test:agents [-- name …]: real agents through warmfork, one after another; writes the table in docs/agents.md.
+// npm run test:agents [-- name …]: real agents through warmfork, one after another; writes the tables in docs/agents.md and the README.
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { agentsHome } from './install.ts'
 import { recipes } from './recipes.ts'
 import { reportOf } from './report.ts'
 import { runSession, type Session } from './session.ts'
-import { saveReport, tableOf, writeTable } from './table.ts'
+import { saveReport, tableOf, writeTables } from './table.ts'
 
 const wanted = process.argv.slice(2)
 let failed = 0
@@ -22,7 +22,7 @@ for (const recipe of recipes.filter(({ name }) => wanted.length === 0 || wanted.
     console.log(`${recipe.name}: ${(error as Error).stack}`)
   }
 }
-writeTable()
+writeTables()
 process.exit(failed === 0 ? 0 : 1)
 
 /** What went over the wire, for make-fixture.ts, and what the agent printed. */

@@ -1,4 +1,5 @@
-// Keeps each run's report and writes the table of all of them into docs/agents.md.
+// Keeps each run's report and writes the tables of all of them: every figure into docs/agents.md, what a reader decides
+// by into the README.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +8,6 @@ import { agentsHome } from './install.ts'
 import { recipes } from './recipes.ts'
 import type { Report, SummaryLine } from './report.ts'
 
-const page = fileURLToPath(new URL('../../docs/agents.md', import.meta.url))
 const begin = '<!-- made by npm run test:agents -->'
 const end = '<!-- end of what npm run test:agents made -->'
 const folder = join(agentsHome, 'reports')
@@ -17,15 +17,20 @@ export function saveReport(report: Report): void {
   writeFileSync(join(folder, `${report.name}.json`), JSON.stringify(report, null, 1))
 }
 
-export function writeTable(): void {
-  if (!existsSync(page)) return
+export function writeTables(): void {
   const reports = recipes.map(({ name }) => join(folder, `${name}.json`)).filter((file) => existsSync(file))
     .map((file) => JSON.parse(readFileSync(file, 'utf8')) as Report)
-  const text = readFileSync(page, 'utf8')
+  put('docs/agents.md', tableOf(reports))
+  put('README.md', overviewOf(reports))
+}
+
+function put(page: string, table: string): void {
+  const file = fileURLToPath(new URL(`../../${page}`, import.meta.url))
+  const text = readFileSync(file, 'utf8')
   const [before, rest] = text.split(begin)
   const after = rest?.split(end)[1]
-  if (before === undefined || after === undefined) throw new Error('docs/agents.md has no place for the table')
-  writeFileSync(page, `${before}${begin}\n${tableOf(reports)}\n${end}${after}`)
+  if (before === undefined || after === undefined) throw new Error(`${page} has no place for the table`)
+  writeFileSync(file, `${before}${begin}\n${table}\n${end}${after}`)
 }
 
 export function tableOf(reports: readonly Report[]): string {
@@ -43,6 +48,32 @@ export function tableOf(reports: readonly Report[]): string {
     String(report.mainsAfter),
     report.note,
   ])
+  return markdown(head, rows)
+}
+
+/** One row an agent: what its compactions became. Runs that show what no data file finds are left to the whole table. */
+export function overviewOf(reports: readonly Report[]): string {
+  const rows = reports.filter(({ name }) => !name.endsWith('-by-files')).map((report) => [
+    report.version,
+    String(report.summaries.length),
+    recognised(report),
+    tally(report.summaries.map(({ decision, reason }) => (reason ? `\`${reason}\`` : decision))),
+    keptShare(report.summaries),
+    report.mainsAfter > 0 ? 'yes' : 'not shown',
+  ])
+  return markdown(['agent', 'compactions', 'recognised', 'became', 'of the conversation in the head', 'went on afterwards'], rows)
+}
+
+/** Least and most of the recorded messages that a fork kept. */
+function keptShare(summaries: readonly SummaryLine[]): string {
+  const shares = summaries.filter(({ decision, headMessages }) => decision === 'forked' && headMessages !== null)
+    .map(({ headMessages, recordedMessages }) => Math.min(100, Math.round(100 * headMessages! / recordedMessages)))
+  if (shares.length === 0) return '–'
+  const [least, most] = [Math.min(...shares), Math.max(...shares)]
+  return least === most ? `${least} %` : `${least}–${most} %`
+}
+
+function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
   return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
 }
 
