@@ -191,8 +191,11 @@ class RunningExchange implements Exchange, Dispatcher.DispatchHandler {
   abort(): void {
     if (this.#over) return
     this.#over = true
-    // Before the request is written there is no controller; onRequestStart then writes nothing.
-    this.#controller?.abort(new Error('The exchange was abandoned.'))
+    // Before the request is written there is no controller; onRequestStart then writes nothing. Afterwards the socket is
+    // its own: an abort by undici's controller would make undici open another one, for a request that is none any more.
+    const socket = this.#written ? this.#line?.socket : undefined
+    if (socket) socket.destroy(abandoned)
+    else this.#controller?.abort(abandoned)
   }
 
   pause(): void {
@@ -207,7 +210,7 @@ class RunningExchange implements Exchange, Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
     if (this.#over) {
-      controller.abort(new Error('The exchange was abandoned.'))
+      controller.abort(abandoned)
       return
     }
     this.#written = true
@@ -264,6 +267,8 @@ class RunningExchange implements Exchange, Dispatcher.DispatchHandler {
     return this.#onReusedSocket && !this.#byteArrived && performance.now() - this.#writtenAt <= retryWithinMs
   }
 }
+
+const abandoned = new Error('The exchange was abandoned.')
 
 function latin1(raw: Dispatcher.DispatchController['rawHeaders']): string[] {
   return Array.isArray(raw) ? raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1'))) : []

@@ -115,3 +115,20 @@ t.test('pipelined requests are both given up when their client goes', async (t) 
   t.type(await first.closed, 'number')
   t.type(await second.closed, 'number')
 })
+
+t.test('an exchange that is given up closes its connection, and opens no other [case 14]', async (t) => {
+  const engine = await startRawEngine(t, ({ socket, body }) => {
+    if (body.toString() !== 'silent') socket.write(`${streamHead}${chunk('data: 1\n\n')}`)
+  })
+  const proxy = await startProxy(t, engine.origin)
+  for (const body of ['silent', 'stream', 'silent', 'stream']) {
+    const client = await open(proxy.port)
+    client.write(`POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+    const request = await engine.next()
+    if (body === 'stream') await new Promise((resolve) => client.once('data', resolve))
+    client.destroy()
+    await request.closed
+  }
+  await sleep(100)
+  t.equal(engine.connections(), 4)
+})

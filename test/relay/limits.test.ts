@@ -52,10 +52,11 @@ t.test('requests and connections are counted by route and status, without a name
   client.destroy()
   await engine.requests.at(-1)!.closed
   await sleep(50)
+  await send(port, { target: '/v1/user/45', body: '{}' })
   const metrics = (await send(Number(new URL(warmfork.adminUrl).port), { method: 'GET', target: '/metrics' })).body.toString()
   t.match(metrics, 'warmfork_requests_total{route="/v1/chat/completions",status="200"} 2')
   t.match(metrics, 'warmfork_requests_total{route="/v1/models",status="404"} 1')
-  t.match(metrics, 'warmfork_requests_total{route="/v1/*",status="200"} 2')
+  t.match(metrics, 'warmfork_requests_total{route="/v1/*",status="200"} 3')
   t.match(metrics, 'warmfork_requests_total{route="/v1/*",status="none"} 1')
   t.match(metrics, 'warmfork_requests_total{route="refused",status="404"} 1')
   t.match(metrics, /\nwarmfork_upstream_connections [1-9]/)
