@@ -4,6 +4,9 @@
 /** The least that is taken at once. */
 const leastBytes = 1024
 
+/** Up to here it grows in few steps, beyond in small ones: what is large has few pieces, or a slow client. */
+const fastBytes = 64 * 1024
+
 export class EndOfReply {
   readonly #keep: number
   #buffer: Buffer = Buffer.alloc(0)
@@ -36,7 +39,8 @@ export class EndOfReply {
     // What stands before the end goes when it is a quarter as long: so each byte is moved four times at most.
     const most = Math.max(bytes, this.#keep >> 2) + this.#keep
     const kept = this.#length + bytes > most ? this.bytes : this.#buffer.subarray(0, this.#length)
-    const size = Math.min(most, Math.max(leastBytes, 4 * (kept.length + bytes)))
+    const needed = kept.length + bytes
+    const size = Math.min(most, Math.max(leastBytes, (needed < fastBytes ? 4 : 1.5) * needed))
     const buffer = size > this.#buffer.length ? Buffer.allocUnsafeSlow(size) : this.#buffer
     this.#length = kept.copy(buffer)
     this.#buffer = buffer

@@ -46,6 +46,8 @@ export class ReplyRecorder implements ReplyObserver {
     this.#isStream = isEventStream(rawHeaders)
     // An encoded reply is relayed, not read.
     this.#readable = (headerValue(rawHeaders, 'content-encoding') ?? 'identity') === 'identity'
+    // A client that does not read keeps what was read for it here: not what cannot be read in the end.
+    if (!this.#isStream && Number(headerValue(rawHeaders, 'content-length') ?? 0) > wholeBytes) this.#readable = false
     this.#kept = new EndOfReply(this.#isStream && !this.#keepWhole ? this.#reading.tailBytes : wholeBytes)
   }
 
