@@ -105,7 +105,7 @@ function lostLines(exchange: Exchange, fork: Buffer | null): string[] {
   const words = new Set(wordsOf(`${kept}\n${quoted}`))
   return own.split('\n').map((line) => line.trim()).filter((line) => line !== '' && !directive.includes(line) && !kept.includes(line))
     .filter((line) => !isSplit(line, directive, kept))
-    .filter((line) => !wordsOf(line.replace(/\\+[nrt]/g, ' ')).every((word) => words.has(word) || labels.has(word) || (isCut(line) && /^\d+$/.test(word))))
+    .filter((line) => !wordsOf(line.replace(cutAtEnd, '')).every((word) => words.has(word) || labels.has(word) || (isCut(line) && /^\d+$/.test(word))))
 }
 
 /** Whether a line begins as the agent's own words and ends as the conversation's. */
@@ -118,6 +118,9 @@ function isCut(line: string): boolean {
   return /^\W*\d*\W*(more )?(characters |chars |lines )?(truncated|omitted)/i.test(line)
 }
 
+/** The same behind what is left of an output, which the head holds whole. */
+const cutAtEnd = /\W*\b(truncated|omitted) \d+ (characters|chars|lines)\W*$/i
+
 /** Everything that a message says. */
 function sayings({ content, tool_calls = [], reasoning, reasoning_content }: any): string {
   const calls = (tool_calls ?? []).map((call: any) => `${call.id} ${call.function?.name} ${call.function?.arguments}`)
@@ -126,8 +129,9 @@ function sayings({ content, tool_calls = [], reasoning, reasoning_content }: any
 
 const labels = new Set(['user', 'human', 'assistant', 'tool', 'tools', 'call', 'calls', 'result', 'results', 'reasoning', 'truncated', 'more', 'characters', 'function', 'name', 'role', 'content', 'type', 'message', 'path', 'json', 'model', 'args', 'tool_call', 'function_result', 'function_call', 'call_id', 'null', 'response', 'from'])
 
+/** Line feeds and tabs may stand there as an escape, in JSON or in a Python object. */
 function wordsOf(text: string): string[] {
-  return (text.toLowerCase().match(/[\p{L}\p{N}]{4,}/gu) ?? [])
+  return (text.replace(/\\+[nrt]/g, ' ').toLowerCase().match(/[\p{L}\p{N}]{4,}/gu) ?? [])
 }
 
 export function textOf(content: unknown): string {
