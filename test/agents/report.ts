@@ -28,8 +28,8 @@ export interface Report {
   readonly version: string
   readonly mains: number
   readonly summaries: readonly SummaryLine[]
-  /** Main requests after the last summary. */
-  readonly mainsAfter: number
+  /** Summaries that a main request followed: the agent went on with what it got. */
+  readonly wentOn: number
   readonly exitCodes: readonly (number | null)[]
   /** Every request reached the engine byte for byte, forks apart. */
   readonly byteIdentical: boolean
@@ -66,7 +66,7 @@ export function reportOf(recipe: Recipe, version: string, { exchanges, received,
         lostLines: exchange.warmfork['decision'] === 'forked' ? lostLines(exchange, sentFor(exchange, summaries, received.map(({ body }) => body))) : [],
       }
     }),
-    mainsAfter: mains.filter(({ at }) => at > (summaries.at(-1)?.at ?? Infinity)).length,
+    wentOn: summaries.filter((summary) => mains.some(({ at }) => at > summary.at)).length,
     exitCodes: steps.map(({ code }) => code),
     byteIdentical: posts.filter(({ warmfork }) => warmfork['fork-sent'] !== 'true').filter(({ status }) => status > 0)
       .every(({ body, target }) => target.includes('tokens') || received.some((each) => each.body.equals(body))),

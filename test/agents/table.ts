@@ -34,7 +34,7 @@ function put(page: string, table: string): void {
 }
 
 export function tableOf(reports: readonly Report[]): string {
-  const head = ['agent', 'main requests', 'summary requests', 'recognised', 'decisions', 'head / recorded messages', 'lines lost', 'other requests unchanged', 'exit codes', 'main requests after the last summary', 'note']
+  const head = ['agent', 'main requests', 'summary requests', 'recognised', 'decisions', 'head / recorded messages', 'lines lost', 'other requests unchanged', 'exit codes', 'summaries after which it went on', 'note']
   const rows = reports.map((report) => [
     report.version,
     String(report.mains),
@@ -45,7 +45,7 @@ export function tableOf(reports: readonly Report[]): string {
     String(report.summaries.reduce((sum, { lostLines }) => sum + lostLines.length, 0)),
     report.byteIdentical ? 'yes' : 'no',
     report.exitCodes.map((code) => code ?? 'ended by the time limit').join(', '),
-    String(report.mainsAfter),
+    `${report.wentOn} of ${report.summaries.length}`,
     report.note,
   ])
   return markdown(head, rows)
@@ -59,9 +59,9 @@ export function overviewOf(reports: readonly Report[]): string {
     recognised(report),
     tally(report.summaries.map(({ decision, reason }) => (reason ? `\`${reason}\`` : decision))),
     keptShare(report.summaries),
-    report.mainsAfter > 0 ? 'yes' : 'not shown',
+    report.relayedOnly ? '–' : `${report.wentOn} of ${report.summaries.length}`,
   ])
-  return markdown(['agent', 'compactions', 'recognised', 'became', 'of the conversation in the head', 'went on afterwards'], rows)
+  return markdown(['agent', 'compactions', 'recognised', 'became', 'of the conversation in the head', 'went on after'], rows)
 }
 
 /** Least and most of the recorded messages that a fork kept. */

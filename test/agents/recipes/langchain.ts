@@ -12,5 +12,5 @@ export const langchainJsDefault: Recipe = scripted({
 })
 export const deepagents: Recipe = scripted({
   name: 'deepagents-js', agent: 'deepagents', version: 'deepagents 1.14.1 (JS)', packages: { npm: { ...npm, deepagents: '1.14.1' } }, program: 'deepagents.mjs',
-  script: { tools: ['read_note'], calls: 8 },
+  script: { tools: ['read_note'], calls: 18 },
 })

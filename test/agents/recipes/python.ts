@@ -10,7 +10,7 @@ export const langchainPython: Recipe = scripted({
   name: 'langchain-python', agent: 'langchain', version: 'langchain 1.5.2 (Python), trim_tokens_to_summarize 100 000', packages: langchain, program: 'with-langchain.py', env: { TRIM: '100000' },
 })
 export const langchainPythonDefault: Recipe = scripted({
-  name: 'langchain-python-default', agent: 'langchain', version: 'langchain 1.5.2 (Python)', packages: langchain, program: 'with-langchain.py',
+  name: 'langchain-python-default', agent: 'langchain', version: 'langchain 1.5.2 (Python)', packages: langchain, program: 'with-langchain.py', script: { calls: 14 },
   note: 'by default it asks for the last 4 000 tokens of the head',
 })
 export const agentFramework: Recipe = scripted({
