@@ -9,6 +9,8 @@ export interface ModelScript {
   readonly calls?: number
   /** Tools that it calls, the first that the request has; by default one that reads a file or runs a command. */
   readonly tools?: readonly string[]
+  /** A tool that says that the work is done, where the agent waits for one. */
+  readonly finishes?: string
   /** A call's arguments, where the schema's names do not tell. */
   readonly args?: (tool: string, file: string) => object
   /** What it writes when asked for a summary. */
@@ -44,7 +46,13 @@ export function scriptedModel(script: ModelScript, work: string): (request: Repl
     }
     const tool = pickTool(body.tools ?? [], script.tools)
     if (!tool && script.answer) return { content: script.answer(++read) }
-    if (!tool || done++ >= (script.calls ?? 6)) return { content: `The depots are listed in the notes; note ${read} was the last one read.` }
+    if (!tool || done++ >= (script.calls ?? 6)) {
+      const finish = body.tools?.find(({ function: { name } }: any) => name === script.finishes)
+      return {
+        content: `The depots are listed in the notes; note ${read} was the last one read.`,
+        ...(finish ? { toolCalls: [{ name: finish.function.name, arguments: argumentsFor(finish, '') }] } : {}),
+      }
+    }
     const file = filesOf(work)[read++ % filesOf(work).length]!
     const args = script.args?.(tool.function.name, file) ?? argumentsFor(tool, file)
     return {

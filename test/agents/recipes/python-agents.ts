@@ -33,9 +33,9 @@ export const gptme: Recipe = {
   name: 'gptme', agent: 'gptme', packages: { pypi: ['gptme==0.35.1'], python: '3.12' }, version: 'gptme 0.35.1',
   env: ({ baseUrl }) => ({ OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: 'sk-local', GPTME_CONTEXT_BUDGET: '12000', GPTME_TELEMETRY_ENABLED: 'false' }),
   steps: ({ model }) => [...prompts, '/compact summarize'].map((prompt, i) => ({
-    command: 'gptme', limitS: 100, args: ['--non-interactive', '--name', 'depots', '--tool-format', 'tool', '--no-workspace', '--tools', 'shell,read', '-m', `local/${model}`, ...(i > 0 ? ['--resume'] : []), prompt],
+    command: 'gptme', limitS: 100, args: ['--non-interactive', '--name', 'depots', '--tool-format', 'tool', '--no-workspace', '--tools', 'shell,read,complete,autocompact', '-m', `local/${model}`, ...(i > 0 ? ['--resume'] : []), prompt],
   })),
-  script: { tools: ['read', 'shell'], calls: 4 },
+  script: { tools: ['read', 'shell'], calls: 6, finishes: 'complete' },
 }
 
 export const openhands: Recipe = scripted({
