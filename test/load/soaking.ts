@@ -238,13 +238,13 @@ class Traffic {
     const stream = Math.random() < 0.5
     const response = await this.#send(undefined, headers, { model: simulatorModel, messages: [{ role: 'user', content: asked(count) }], stream }).catch((error: Error) => error)
     if (response instanceof Error) return void this.#note('stalls', since, `has no reply: ${response.message}`)
+    const collected = collect(response)
     response.pause()
     await sleep(1_000 + Math.random() * 4_000)
     if (Math.random() < 0.4) {
       response.destroy()
       return void this.#note('stalls, then leaves', since, null)
     }
-    const collected = collect(response)
     response.resume()
     const reply = chatReply(await collected)
     this.#note('stalls', since, reply.status === 200 && reply.whole && reply.content === answerTo(count) ? null : `is ${reply.status}${reply.whole ? '' : ', broken off'}: ${reply.text.slice(-300)}`)
