@@ -207,3 +207,36 @@ t.test('shutdown lets a websocket run for its grace, and then cuts it', async (t
   t.ok(await closed)
   await closing
 })
+
+t.test('whoever does not read a websocket stops the other side, both ways', { timeout: 30_000 }, async (t) => {
+  const engine = await startEngine(t, accepts)
+  const proxy = await startProxy(t, engine.origin)
+  const client = await open(proxy.port)
+  client.write(handshake())
+  const { socket } = await engine.next()
+  await new Promise((resolve) => client.once('data', resolve))
+  const piece = Buffer.alloc(64 * 1024, 'x')
+  const total = 64 * 1024 * 1024
+  for (const [from, to] of [[socket, client], [client, socket]] as const) {
+    to.pause()
+    let taken = 0
+    const sending = (async () => {
+      while (taken < total) {
+        if (!from.write(piece)) await new Promise((resolve) => from.once('drain', resolve))
+        taken += piece.length
+      }
+    })()
+    for (let before = -1; before !== taken; await sleep(200)) before = taken
+    t.ok(taken < total / 2, `${taken} bytes were taken while nobody read`)
+    let read = 0
+    const all = new Promise<void>((resolve) => to.on('data', (part) => {
+      read += part.length
+      if (read === total) resolve()
+    }))
+    to.resume()
+    await sending
+    await all
+    to.removeAllListeners('data')
+  }
+  client.destroy()
+})
