@@ -50,10 +50,15 @@ export interface RealEngine {
   close(): Promise<void>
 }
 
+/** @returns the folder of the Python environment that vLLM is installed in */
+export async function installVllm(): Promise<string> {
+  const { stdout } = await run(join(scripts, 'install.sh'))
+  return stdout.trim()
+}
+
 /** Starts vLLM with a checkpoint and resolves when it answers. Takes about a minute, on a fresh machine up to six. */
 export async function startRealEngine(options: RealEngineOptions): Promise<RealEngine> {
-  const { stdout } = await run(join(scripts, 'install.sh'))
-  const home = stdout.trim()
+  const home = await installVllm()
   const checkpoint = await buildCheckpoint(home, options.model)
   const port = options.port ?? await freePort()
   const url = `http://127.0.0.1:${port}`
