@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Place, Recipe, Step } from '../recipe.ts'
 import { prompts } from '../prompts.ts'
 
@@ -15,7 +16,13 @@ const env = ({ home }: Place): Record<string, string> => ({
   OPENCODE_DISABLE_LSP_DOWNLOAD: '1', OPENCODE_DISABLE_DEFAULT_PLUGINS: '1', OPENCODE_DISABLE_SHARE: '1',
 })
 
-const steps = (): Step[] => prompts.map((prompt, i) => ({ command: 'opencode', args: ['run', ...(i > 0 ? ['--continue'] : []), prompt] }))
+/** The session is compacted by hand, too, before its last prompt. */
+const steps = ({ model }: Place): Step[] => prompts.flatMap((prompt, i) => [
+  ...(i === prompts.length - 1 ? [{ command: 'node', args: [summarize, model] }] : []),
+  { command: 'opencode', args: ['run', ...(i > 0 ? ['--continue'] : []), prompt] },
+])
+
+const summarize = fileURLToPath(new URL('../scripts/opencode-summarize.mjs', import.meta.url))
 
 export const opencode: Recipe = {
   name: 'opencode-1.18', agent: 'opencode', packages: { npm: { 'opencode-ai': '1.18.33' } }, version: 'opencode-ai 1.18.33',
