@@ -15,6 +15,8 @@ export interface ModelScript {
   readonly args?: (tool: string, file: string) => object
   /** What it writes when asked for a summary. */
   readonly summary?: string
+  /** What it writes to an agent that asks for one with the conversation's own tools. */
+  readonly warmSummary?: string
   readonly reasoning?: boolean
   /** What it says beside a call, where that is to be more than a few words. */
   readonly says?: (count: number) => string
@@ -38,7 +40,7 @@ export function scriptedModel(script: ModelScript, work: string): (request: Repl
   let done = 0
   const prompted = new Set<string>()
   return ({ body, endpoint }) => {
-    if (endpoint === 'completions' || asksForSummary(body)) return { content: (script.summary ?? summaryText).replace('Done', `Done up to note ${read}`) }
+    if (endpoint === 'completions' || asksForSummary(body)) return { content: ((isWarm(body) ? script.warmSummary : undefined) ?? script.summary ?? summaryText).replace('Done', `Done up to note ${read}`) }
     const prompt = newPrompt(body.messages, prompted)
     if (prompt) {
       prompted.add(prompt)
@@ -61,6 +63,10 @@ export function scriptedModel(script: ModelScript, work: string): (request: Repl
       toolCalls: [{ name: tool.function.name, arguments: args }],
     }
   }
+}
+
+function isWarm({ messages, tools = [] }: { readonly messages?: readonly any[], readonly tools?: readonly any[] }): boolean {
+  return tools.length > 0 && !JSON.stringify(messages?.at(-1)?.content ?? '').includes('The conversation above is the material')
 }
 
 /** Marks of the requests that ask with the conversation's own tools, forks among them; without tools any talk of a summary asks for one. */

@@ -6,7 +6,7 @@ import { deepagents, langchainJs, langchainJsDefault } from './recipes/langchain
 import { opencode, opencode12 } from './recipes/opencode.ts'
 import { pi } from './recipes/pi.ts'
 import { agentFramework, langchainPython, langchainPythonDefault, strands } from './recipes/python.ts'
-import { aider, gptme, kimi, openhands, vibe } from './recipes/python-agents.ts'
+import { aider, gptme, kimi, openhands, vibe, vibeFallback } from './recipes/python-agents.ts'
 import { qwenCold, qwenWarm } from './recipes/qwen-code.ts'
 import { claudeCode, codex } from './recipes/relayed.ts'
 import { undescribed } from './recipes/undescribed.ts'
@@ -14,5 +14,5 @@ import { undescribed } from './recipes/undescribed.ts'
 export const recipes: readonly Recipe[] = [
   opencode, opencode12, qwenCold, qwenWarm, pi, continueCli, langchainJs, langchainJsDefault, deepagents,
   strands, langchainPython, langchainPythonDefault, agentFramework,
-  aider, openhands, vibe, kimi, codex, claudeCode, ...undescribed, gptme,
+  aider, openhands, vibe, vibeFallback, kimi, codex, claudeCode, ...undescribed, gptme,
 ]

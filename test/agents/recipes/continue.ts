@@ -11,6 +11,6 @@ export const continueCli: Recipe = {
     }),
   }),
   env: ({ home }) => ({ CONTINUE_GLOBAL_DIR: join(home, '.continue'), CONTINUE_TELEMETRY_ENABLED: '0', CONTINUE_METRICS_ENABLED: '0', CONTINUE_CLI_AUTO_UPDATED: '1' }),
-  steps: ({ home }) => prompts.map((prompt, i) => ({ command: 'cn', args: ['--config', join(home, 'config.yaml'), '--auto', ...(i > 0 ? ['--resume'] : []), '-p', prompt] })),
+  steps: ({ home }) => [...prompts.slice(0, -1), '/compact', prompts.at(-1)!].map((prompt, i) => ({ command: 'cn', args: ['--config', join(home, 'config.yaml'), '--auto', ...(i > 0 ? ['--resume'] : []), '-p', prompt] })),
   script: { tools: ['Read'] },
 }

@@ -15,6 +15,10 @@ export const pi: Recipe = {
     }),
   }),
   env: () => ({ PI_OFFLINE: '1', PI_SKIP_VERSION_CHECK: '1', PI_TELEMETRY: '0' }),
-  steps: ({ model }) => prompts.map((prompt, i) => ({ command: 'pi', args: ['--model', `local/${model}`, ...(i > 0 ? ['--continue'] : []), '-p', prompt] })),
+  /** The session is compacted by hand, too, before its last prompt: by the program's own protocol, which ends with its input. */
+  steps: ({ model }) => prompts.flatMap((prompt, i) => [
+    ...(i === prompts.length - 1 ? [{ command: 'sh', args: ['-c', `(echo '{"type":"compact"}'; sleep 15) | pi --mode rpc --continue --model local/${model}`] }] : []),
+    { command: 'pi', args: ['--model', `local/${model}`, ...(i > 0 ? ['--continue'] : []), '-p', prompt] },
+  ]),
   script: { tools: ['read'] },
 }

@@ -11,7 +11,7 @@ export const kimi: Recipe = {
       models: { local: { provider: 'local', model, max_context_size: 24_000 } }, loop_control: { reserved_context_size: 4000 },
     }),
   }),
-  steps: ({ home }) => prompts.map((prompt, i) => ({ command: 'kimi', args: ['--config-file', join(home, 'kimi.json'), '--print', ...(i > 0 ? ['--continue'] : []), '-p', prompt] })),
+  steps: ({ home }) => [...prompts.slice(0, -1), '/compact', prompts.at(-1)!].map((prompt, i) => ({ command: 'kimi', args: ['--config-file', join(home, 'kimi.json'), '--print', ...(i > 0 ? ['--continue'] : []), '-p', prompt] })),
   script: { tools: ['ReadFile', 'Shell', 'Bash'], calls: 7 },
 }
 
@@ -27,6 +27,12 @@ export const vibe: Recipe = {
   env: ({ home }) => ({ VIBE_HOME: join(home, '.vibe'), LOCAL_KEY: 'sk-local', MISTRAL_API_KEY: 'sk-local' }),
   steps: () => prompts.map((prompt, i) => ({ command: 'vibe', args: ['--trust', '--auto-approve', ...(i > 0 ? ['--continue'] : []), '-p', prompt] })),
   script: { tools: ['read_file', 'read', 'bash'], calls: 12 },
+}
+
+/** What it does after a reply that was no summary. */
+export const vibeFallback: Recipe = {
+  ...vibe, name: 'mistral-vibe-fallback', folder: 'mistral-vibe', version: 'mistral-vibe 3.0.2, its warm requests answered with nothing',
+  script: { ...vibe.script, warmSummary: '' },
 }
 
 export const gptme: Recipe = {
