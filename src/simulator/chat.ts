@@ -27,11 +27,11 @@ export interface ChatJob {
 }
 
 /** vLLM's ids of tool calls (make_tool_call_id). */
-function toolCallId(): string {
+export function toolCallId(): string {
   return `chatcmpl-tool-${randomUUID().replaceAll('-', '').slice(0, 16)}`
 }
 
-function parserChoice({ options, settings }: ChatJob): ParserChoice {
+export function parserChoice(settings: Settings, options: ChatOptions): ParserChoice {
   return {
     reasoning: settings.reasoningParser && thinks(options),
     tools: settings.toolParser && options.hasTools && options.toolChoice !== 'none',
@@ -66,7 +66,7 @@ export function answerChat(context: GenerationContext, job: ChatJob): void {
 function collectChat(context: GenerationContext, job: ChatJob): void {
   const { options } = job
   const created = Math.floor(Date.now() / 1000)
-  const choice = parserChoice(job)
+  const choice = parserChoice(job.settings, options)
   const replies = Array.from({ length: options.choices }, () => ({
     text: new IncrementalText(context.tokenizer, options.skipSpecialTokens && !choice.tools),
     counted: { completion: 0, reasoning: 0, text: '' } as Counted,
@@ -115,7 +115,7 @@ function collectChat(context: GenerationContext, job: ChatJob): void {
 function streamChat(context: GenerationContext, job: ChatJob): void {
   const { options } = job
   const stream = openEventStream(context.response)
-  const choice = parserChoice(job)
+  const choice = parserChoice(job.settings, options)
   const base = { id: job.id, object: 'chat.completion.chunk', created: Math.floor(Date.now() / 1000), model: job.model }
   const replies = Array.from({ length: options.choices }, () => ({
     text: new IncrementalText(context.tokenizer, options.skipSpecialTokens && !choice.tools),
@@ -178,7 +178,7 @@ function streamChat(context: GenerationContext, job: ChatJob): void {
 }
 
 /** With include_reasoning false the thinking is generated and not shown. */
-function visible(delta: ReplyDelta | null, options: ChatOptions): ReplyDelta | null {
+export function visible(delta: ReplyDelta | null, options: ChatOptions): ReplyDelta | null {
   if (delta === null || delta.reasoning === undefined || options.includeReasoning) return delta
   const { reasoning: _hidden, ...rest } = delta
   return Object.keys(rest).length === 0 ? null : rest

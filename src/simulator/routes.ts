@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Answer, jsonAnswer, send, writeHead } from './answer.ts'
 import { isObject, optionalString } from './body.ts'
 import { answerChat } from './chat.ts'
-import { chatOptions, replyLimit } from './chat-request.ts'
+import { type ChatOptions, chatOptions, replyLimit } from './chat-request.ts'
 import { answerCompletion, completionOptions, completionPrompts, defaultCompletionTokens } from './completions.ts'
 import { detail, errorObject, Refusal, unknownModel } from './errors.ts'
 import { type Fault, sendWithFault } from './faults.ts'
@@ -17,6 +17,8 @@ import { chatPrompt, type RenderedPrompt } from './prompt.ts'
 import { JsonError, type JsonObject, parseJson } from './python-json.ts'
 import type { Reply, ReplyRequest } from './reply.ts'
 import type { SimulatedEngine } from './simulated-engine.ts'
+import { answerResponses } from './responses.ts'
+import { responsesRequest, unknownResponse } from './responses-request.ts'
 import { detokenizeAnswer, tokenizeAnswer } from './tokenize.ts'
 
 interface Exchange {
@@ -42,6 +44,8 @@ const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   '/v1/chat/completions': { POST: chat },
   '/v1/chat/completions/render': { POST: render },
   '/v1/completions': { POST: completions },
+  '/v1/responses': { POST: responses },
+  '/v1/responses/render': { POST: renderResponses },
 }
 
 /** Answers one request; never throws. */
@@ -69,7 +73,7 @@ async function dispatch(exchange: Exchange, method: string, path: string, fault:
     return jsonAnswer(401, { error: 'Unauthorized' })
   }
   const route = routes[path]
-  if (route === undefined) return detail(404, 'Not Found')
+  if (route === undefined) return storedResponse(method, path) ?? detail(404, 'Not Found')
   const handler = route[method]
   if (handler === undefined) {
     const answer = detail(405, 'Method Not Allowed')
@@ -83,6 +87,12 @@ async function dispatch(exchange: Exchange, method: string, path: string, fault:
     if (error instanceof Refusal) return error.answer
     throw error
   }
+}
+
+/** Responses are looked for by their id, and not found. */
+function storedResponse(method: string, path: string): Answer | null {
+  const [, id, cancels] = /^\/v1\/responses\/([^/]+)(\/cancel)?$/.exec(path) ?? []
+  return id !== undefined && method === (cancels === undefined ? 'GET' : 'POST') ? unknownResponse(id).answer : null
 }
 
 function metrics({ engine }: Exchange): Answer {
@@ -170,19 +180,50 @@ async function completions(exchange: Exchange): Promise<Answer | null> {
   return null
 }
 
-/** The prompt that chat would prefill, as vLLM 0.18 and later answer it (GenerateRequest). */
+async function responses(exchange: Exchange): Promise<Answer | null> {
+  const { engine, response, raw } = exchange
+  const request = responsesRequest(servedBody(exchange), engine.settings)
+  const { options } = request
+  const prompt = chatPrompt(engine.renderer, request.chat, options)
+  const limit = replyLimit(prompt.ids.length, options.maxTokens, Infinity, engine.settings.maxModelLen, prompt.text !== null)
+  const reply = await script(exchange, 'responses', [prompt])
+  const refusal = beforeGenerating(response, reply, options.stream)
+  if (refusal !== 'generate') return refusal
+  answerResponses(generationContext(exchange), {
+    // The header is not looked at here.
+    id: options.requestId ?? `resp_${randomUUID().replaceAll('-', '').slice(0, 16)}`,
+    model: options.model ?? engine.settings.models[0] ?? '',
+    request, body: JSON.parse(new TextDecoder().decode(raw)), prompt: prompt.ids, promptText: prompt.text ?? '', limit, reply, settings: engine.settings,
+  })
+  return null
+}
+
 function render(exchange: Exchange): Answer {
+  const body = renderable(exchange)
+  return rendered(exchange, body, chatOptions(body, exchange.engine.settings), 'chatcmpl-')
+}
+
+function renderResponses(exchange: Exchange): Answer {
+  const { chat, options } = responsesRequest(renderable(exchange), exchange.engine.settings)
+  return rendered(exchange, chat, options, 'resp_')
+}
+
+function renderable(exchange: Exchange): JsonObject {
   const { engine } = exchange
   if (!engine.settings.scaleOut) {
-    return jsonAnswer(403, errorObject('Scale-out endpoints are disabled. Restart vllm serve with --enable-scale-out to enable them.',
-      'PermissionDeniedError', null, 403))
+    throw new Refusal(jsonAnswer(403, errorObject('Scale-out endpoints are disabled. Restart vllm serve with --enable-scale-out to enable them.',
+      'PermissionDeniedError', null, 403)))
   }
-  const body = servedBody(exchange)
-  const options = chatOptions(body, engine.settings)
-  const { ids, text } = chatPrompt(engine.renderer, body, options)
+  return servedBody(exchange)
+}
+
+/** The prompt that would be prefilled, as vLLM 0.18 and later answer it (GenerateRequest). */
+function rendered(exchange: Exchange, chat: JsonObject, options: ChatOptions, prefix: string): Answer {
+  const { engine } = exchange
+  const { ids, text } = chatPrompt(engine.renderer, chat, options)
   const limit = replyLimit(ids.length, options.maxTokens, Infinity, engine.settings.maxModelLen, text !== null)
   return jsonAnswer(200, {
-    request_id: `chatcmpl-${requestId(exchange, options.requestId)}`, token_ids: ids, token_offsets: null, features: null,
+    request_id: `${prefix}${requestId(exchange, options.requestId)}`, token_ids: ids, token_offsets: null, features: null,
     content_parts: null, sampling_params: { max_tokens: limit }, model: options.model ?? engine.settings.models[0],
     return_token_ids: null, output_mode: 'tokens', stream: options.stream, stream_options: null, cache_salt: options.salt,
     priority: 0, kv_transfer_params: null, ec_transfer_params: null,

@@ -6,6 +6,8 @@ import { errorObject } from './errors.ts'
 
 export interface EventStream {
   send(event: object): void
+  /** With an `event` line, as responses and messages have it. */
+  named(name: string, event: object): void
   /** vLLM's way to fail after the head: an error event, then [DONE] and a clean end. */
   fail(message: string): void
   done(): void
@@ -21,6 +23,7 @@ export function openEventStream(response: ServerResponse): EventStream {
   }
   return {
     send,
+    named: (name, event) => response.write(`event: ${name}\ndata: ${JSON.stringify(event)}\n\n`),
     fail(message) {
       send(errorObject(message, 'InternalServerError', null, 500))
       response.end('data: [DONE]\n\n')

@@ -9,6 +9,7 @@ import { prefixCache } from './prefix-cache.ts'
 import { promptIds } from './prompt-ids.ts'
 import { refusals } from './refusals.ts'
 import { replies } from './replies.ts'
+import { responses } from './responses.ts'
 
 export type { ContractEngine } from './http.ts'
 
@@ -24,5 +25,6 @@ export async function engineContract(t: Test, engine: ContractEngine): Promise<v
   await t.test('prefix cache', (t) => prefixCache(t, engine))
   await t.test('replies', (t) => replies(t, engine))
   await t.test('refusals', (t) => refusals(t, engine))
+  await t.test('responses', (t) => responses(t, engine))
   await t.test('metrics and discovery', (t) => metricsPage(t, engine))
 }
