@@ -1,6 +1,7 @@
 // Every agent that is run, in the order of the table.
 
 import type { Recipe } from './recipe.ts'
+import { cline } from './recipes/cline.ts'
 import { continueCli } from './recipes/continue.ts'
 import { deepagents, langchainJs, langchainJsDefault } from './recipes/langchain.ts'
 import { opencode, opencode12 } from './recipes/opencode.ts'
@@ -12,7 +13,7 @@ import { claudeCode, codex } from './recipes/relayed.ts'
 import { undescribed } from './recipes/undescribed.ts'
 
 export const recipes: readonly Recipe[] = [
-  opencode, opencode12, qwenCold, qwenWarm, pi, continueCli, langchainJs, langchainJsDefault, deepagents,
+  opencode, opencode12, qwenCold, qwenWarm, pi, cline, continueCli, langchainJs, langchainJsDefault, deepagents,
   strands, langchainPython, langchainPythonDefault, agentFramework,
   aider, openhands, vibe, vibeFallback, kimi, codex, claudeCode, ...undescribed, gptme,
 ]
