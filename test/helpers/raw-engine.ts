@@ -26,6 +26,8 @@ export interface RawEngine {
   readonly requests: EngineRequest[]
   /** Connections so far. */
   readonly connections: () => number
+  /** Connections that are open now. */
+  readonly open: () => number
   /** The next request that has not been handed out yet. */
   next(): Promise<EngineRequest>
   close(): Promise<void>
@@ -34,12 +36,21 @@ export interface RawEngine {
 /** What the engine does with a request; by default nothing, until the test writes to `request.socket`. */
 export type Script = (request: EngineRequest) => void
 
+export interface RawEngineOptions {
+  /** By default a free one. */
+  readonly port?: number
+  /** Told of each head as soon as it is there, before its body. */
+  readonly onHead?: (socket: Socket, head: string) => void
+  /** Requests that are no part of the test: answered with a 404, and not told of. */
+  readonly apart?: (method: string, target: string) => boolean
+}
+
 interface Teardown {
   teardown(handler: () => Promise<void>): unknown
 }
 
-/** Starts an engine on a free port; the test's teardown stops it. */
-export async function startRawEngine(t: Teardown, script: Script = () => {}): Promise<RawEngine> {
+/** Starts an engine; the test's teardown stops it. */
+export async function startRawEngine(t: Teardown, script: Script = () => {}, options: RawEngineOptions = {}): Promise<RawEngine> {
   const requests: EngineRequest[] = []
   const waiting: ((request: EngineRequest) => void)[] = []
   const unread: EngineRequest[] = []
@@ -61,24 +72,42 @@ export async function startRawEngine(t: Teardown, script: Script = () => {}): Pr
     socket.on('error', () => {})
 
     let received = Buffer.alloc(0)
+    // Large bodies are joined once.
+    let parts: Buffer[] = []
+    let missing = 0
     let nthOnSocket = 0
+    let toldHead = false
     socket.on('data', (chunk) => {
-      received = Buffer.concat([received, chunk])
+      parts.push(chunk)
+      missing -= chunk.length
+      if (missing > 0) return
+      received = Buffer.concat([received, ...parts])
+      parts = []
       for (;;) {
         const headEnd = received.indexOf('\r\n\r\n')
         if (headEnd < 0) return
         const head = received.toString('latin1', 0, headEnd)
+        if (!toldHead) options.onHead?.(socket, head)
+        toldHead = true
         const rawHeaders = head
           .split('\r\n')
           .slice(1)
           .flatMap((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()])
         const header = (name: string) =>
           rawHeaders.find((_, i) => i % 2 === 1 && rawHeaders[i - 1]!.toLowerCase() === name.toLowerCase())
-        const bodyEnd = headEnd + 4 + Number(header('content-length') ?? 0)
-        if (received.length < bodyEnd) return
+        const read = header('transfer-encoding') === undefined ? withLength(received, headEnd + 4, Number(header('content-length') ?? 0)) : inChunks(received, headEnd + 4)
+        if (read === undefined) {
+          missing = headEnd + 4 + Number(header('content-length') ?? 0) - received.length
+          return
+        }
         const [method = '', target = ''] = head.split(' ', 2)
-        const body = Buffer.from(received.subarray(headEnd + 4, bodyEnd))
-        received = received.subarray(bodyEnd)
+        const { body } = read
+        received = received.subarray(read.end)
+        toldHead = false
+        if (options.apart?.(method, target)) {
+          socket.write(reply('404 Not Found', []))
+          continue
+        }
         const request = { method, target, head, rawHeaders, body, socket, nthOnSocket: ++nthOnSocket, closed, header }
         requests.push(request)
         const waiter = waiting.shift()
@@ -88,7 +117,7 @@ export async function startRawEngine(t: Teardown, script: Script = () => {}): Pr
       }
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(options.port ?? 0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   const close = async () => {
     const done = new Promise<void>((resolve) => server.close(() => resolve()))
@@ -101,11 +130,35 @@ export async function startRawEngine(t: Teardown, script: Script = () => {}): Pr
     port,
     requests,
     connections: () => connections,
+    open: () => sockets.size,
     next() {
       const request = unread.shift()
       return request ? Promise.resolve(request) : new Promise((resolve) => waiting.push(resolve))
     },
     close,
+  }
+}
+
+/** A body of so many bytes; undefined as long as some are missing. */
+function withLength(received: Buffer, start: number, length: number): { body: Buffer, end: number } | undefined {
+  const end = start + length
+  return received.length < end ? undefined : { body: Buffer.from(received.subarray(start, end)), end }
+}
+
+/** A body in chunks, without its trailers; undefined as long as its end is missing. */
+function inChunks(received: Buffer, start: number): { body: Buffer, end: number } | undefined {
+  const parts: Buffer[] = []
+  for (let at = start;;) {
+    const lineEnd = received.indexOf('\r\n', at)
+    if (lineEnd < 0) return undefined
+    const size = Number.parseInt(received.toString('latin1', at, lineEnd), 16)
+    if (size === 0) {
+      const end = received.indexOf('\r\n\r\n', lineEnd)
+      return end < 0 ? undefined : { body: Buffer.concat(parts), end: end + 4 }
+    }
+    at = lineEnd + 2 + size + 2
+    if (!(received.length >= at)) return undefined
+    parts.push(received.subarray(lineEnd + 2, lineEnd + 2 + size))
   }
 }
 

@@ -5,7 +5,7 @@ import { errorDefinitions } from '../../src/errors.ts'
 import { connectTimedOut, createUpstream } from '../../src/relay/upstream.ts'
 import { send } from '../helpers/http.ts'
 import { startProxy } from '../helpers/proxy.ts'
-import { head, reply, startRawEngine } from '../helpers/raw-engine.ts'
+import { startRawEngine } from '../helpers/raw-engine.ts'
 
 async function unusedPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
@@ -14,47 +14,6 @@ async function unusedPort(): Promise<number> {
   await new Promise((resolve) => server.close(resolve))
   return port
 }
-
-t.test('answers of the engine pass unchanged, errors too [case 42]', async (t) => {
-  const answers: [string, string[], string][] = [
-    ['400 Bad Request', ['content-type', 'application/json'], '{"error":{"message":"maximum context length is 8"}}'],
-    ['400 Bad Request', [], ''],
-    ['401 Unauthorized', ['www-authenticate', 'Bearer', 'content-type', 'application/json'], '{"error":"Unauthorized"}'],
-    ['404 Not Found', ['content-type', 'application/json'], '{"detail":"Not Found"}'],
-    ['409 Conflict', ['x-should-retry', 'true'], ''],
-    ['422 Unprocessable Entity', ['content-type', 'text/plain'], 'no'],
-    ['429 Too Many Requests', ['Retry-After', '7', 'x-ratelimit-remaining', '0'], 'slow down'],
-    ['500 Internal Server Error', ['content-type', 'text/html'], '<html>oops</html>'],
-    ['503 Service Unavailable', ['retry-after', '1'], ''],
-    ['599 Odd One', [], 'x'],
-  ]
-  let answer = answers[0]!
-  const engine = await startRawEngine(t, ({ socket }) => socket.write(reply(...answer)))
-  const proxy = await startProxy(t, engine.origin)
-  for (answer of answers) {
-    const [status, headers, body] = answer
-    const got = await send(proxy.port, { target: '/v1/chat/completions', body: '{}' })
-    t.equal(`${got.status} ${got.statusMessage}`, status)
-    t.same(got.rawHeaders.slice(0, headers.length), headers)
-    t.equal(got.body.toString(), body)
-    t.equal(got.header('x-warmfork-error'), undefined)
-  }
-})
-
-t.test('a chunked error and a redirect pass unchanged too', async (t) => {
-  const engine = await startRawEngine(t, ({ socket, target }) =>
-    socket.write(
-      target === '/v1/moved'
-        ? reply('307 Temporary Redirect', ['location', 'http://elsewhere/v1/'])
-        : `${head('500 Internal Server Error', ['transfer-encoding', 'chunked'])}2\r\nno\r\n0\r\n\r\n`,
-    ),
-  )
-  const proxy = await startProxy(t, engine.origin)
-  const moved = await send(proxy.port, { method: 'GET', target: '/v1/moved' })
-  t.equal(moved.status, 307)
-  t.equal(moved.header('location'), 'http://elsewhere/v1/')
-  t.equal((await send(proxy.port)).body.toString(), 'no')
-})
 
 t.test('an engine that is not there is a 502 in our form, without its address [case 42]', async (t) => {
   const port = await unusedPort()

@@ -5,6 +5,10 @@ import { createServer, type AddressInfo, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { open, readAll, sendBytes, sleep, without } from '../helpers/http.ts'
 import { startProxy } from '../helpers/proxy.ts'
+import { websocket } from '../peers/rows/websocket.ts'
+import { testRows } from '../peers/tap.ts'
+
+testRows(t, websocket)
 
 interface Taken {
   /** The request head that the engine got. */
@@ -112,35 +116,6 @@ t.test('bytes go both ways as they come, also those sent too early', async (t) =
   t.ok(received === `early${large}`)
   socket.end()
   t.ok((await got).endsWith(large.toString()))
-})
-
-t.test('a client that goes takes the engine’s connection with it, half closed too [case 14]', async (t) => {
-  for (const how of ['destroy', 'end', 'resetAndDestroy'] as const) {
-    const { client, engine } = await opened(t)
-    engine.socket.resume()
-    client[how]()
-    t.type(await engine.closed, 'number', how)
-  }
-})
-
-t.test('a client that goes during the handshake does too', async (t) => {
-  const engine = await startEngine(t, () => '')
-  const proxy = await startProxy(t, engine.origin)
-  const client = await open(proxy.port)
-  client.write(handshake())
-  const { closed } = await engine.next()
-  client.destroy()
-  t.type(await closed, 'number')
-})
-
-t.test('an engine that dies looks dead to the client [case 9]', async (t) => {
-  for (const how of ['destroy', 'resetAndDestroy'] as const) {
-    const { client, engine } = await opened(t)
-    const closed = new Promise((resolve) => client.once('close', () => resolve('closed')))
-    engine.socket[how]()
-    client.resume()
-    t.equal(await closed, 'closed', how)
-  }
 })
 
 t.test('a refused handshake passes as it is, and no second request behind it', async (t) => {
