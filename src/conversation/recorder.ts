@@ -2,7 +2,7 @@
 // Keeps only the reply's tail, unless the whole is needed; parses nothing until the reply has ended.
 
 import type { ReplyReading } from '../endpoint/endpoint.ts'
-import { readTail } from '../endpoint/tail.ts'
+import { readEvents, readTail } from '../endpoint/tail.ts'
 import { headerValue, isEventStream } from '../relay/headers.ts'
 import type { ReplyEnd, ReplyObserver } from '../relay/types.ts'
 import { emptyReply, type ReplyState } from '../wire/reply.ts'
@@ -59,7 +59,8 @@ export class ReplyRecorder implements ReplyObserver {
     if (!this.#readable || this.#status === 0) return
     const { bytes, total } = this.#kept
     const isWhole = bytes.length === total
-    const reply = this.#isStream ? readTail(this.#reading, bytes, isWhole) : this.#readWhole(bytes, isWhole)
+    const readStream = this.#keepWhole ? readEvents : readTail
+    const reply = this.#isStream ? readStream(this.#reading, bytes, isWhole) : this.#readWhole(bytes, isWhole)
     // Some clients close as soon as they have the end mark.
     const cleanEnd = how === 'complete' || (how === 'client_gone' && this.#isStream && reply.done)
     this.#done({ status: this.#status, rawHeaders: this.#rawHeaders, reply, cleanEnd })

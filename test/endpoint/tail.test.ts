@@ -36,3 +36,12 @@ t.test('half an event at the front of a tail is never taken for a whole one', as
   t.equal(readTail(chat.reply, tail, false).finish, null)
   t.equal(readTail(chat.reply, tail, true).finish, 'stop')
 })
+
+t.test('an error far in front of the finish, and a finish in a long event, are found too', async (t) => {
+  const long = 'x'.repeat(20_000)
+  const failed = stream({ error: { message: 'no' } }, delta(long), delta('', 'stop'), '[DONE]')
+  t.match(readTail(chat.reply, failed, true), { error: true, finish: 'stop' })
+  const many = Array.from({ length: 300 }, () => delta('some words'))
+  t.match(readTail(chat.reply, stream(...many, delta(long, 'stop'), '[DONE]'), true), { finish: 'stop', done: true })
+  t.match(readTail(chat.reply, stream(...many, delta('', 'stop'), { choices: [], usage: { prompt_tokens: 7 } }, '[DONE]'), true), { finish: 'stop', done: true, usage: { promptTokens: 7 } })
+})
