@@ -1,6 +1,7 @@
 // Which recorded line a main request grows. A request that grows none starts a line of its own, so that a side
 // request or a sub-agent never evicts the main line.
 
+import { memberNamed, membersOf, sameBytes, skipSpace } from '../wire/json-slices.ts'
 import { growth, type Growth } from './content.ts'
 import type { Evidence } from './evidence.ts'
 
@@ -20,7 +21,18 @@ export interface Grown {
 export function lineOf(lines: readonly Evidence[], body: Buffer): Grown | undefined {
   for (const evidence of lines) {
     const found = growth(evidence.body, body, evidence.endpoint.itemsKey)
-    if (found) return { evidence, growth: found }
+    if (found && sameApart(evidence, body, found)) return { evidence, growth: found }
   }
   return undefined
+}
+
+/** Whether the conversation's texts that stand apart from its items are the same: with others it is another one. */
+function sameApart({ endpoint, body: recorded }: Evidence, body: Buffer, { sameFront, end }: Growth): boolean {
+  const keys = Object.entries(endpoint.options.roles).flatMap(([key, role]) => (role === 'conversation' ? [key] : []))
+  if (keys.length === 0 || (sameFront && end < body.length)) return true
+  const [ours, theirs] = [recorded, body].map((bytes) => membersOf(bytes, skipSpace(bytes, 0)) ?? [])
+  return keys.every((key) => {
+    const [a, b] = [memberNamed(ours!, key), memberNamed(theirs!, key)]
+    return a === undefined || b === undefined ? a === b : sameBytes(recorded, a.value, body, b.value)
+  })
 }

@@ -3,6 +3,7 @@
 
 import { elementsOf, isNull, memberNamed, membersOf, skipSpace, type Member, type Slice } from '../wire/json-slices.ts'
 import type { SseEvent } from '../wire/sse.ts'
+import { eventWithNulls, spliceNulls } from './splice-nulls.ts'
 
 /** What the client asked for itself. */
 export interface Asked {
@@ -12,7 +13,7 @@ export interface Asked {
 
 /** A whole reply as the client is to see it. */
 export function editReply(json: Buffer, asked: Asked): Buffer {
-  return asked.tokenIds ? json : spliceNulls(json, 0, idSlices(json))
+  return asked.tokenIds ? json : spliceNulls(json, idSlices(json))
 }
 
 /** An event as the client is to see it; null where it does not see it. */
@@ -22,21 +23,7 @@ export function editEvent(event: SseEvent, asked: Asked): Buffer | null {
   const usage = asked.usage ? undefined : usageMember(data)
   if (usage && holdsNoChoice(data)) return null
   const slices = [...(asked.tokenIds ? [] : idSlices(data)), ...(usage ? [usage.value] : [])].sort((a, b) => a.start - b.start)
-  if (slices.length === 0) return raw
-  const at = placeIn(raw, data)
-  if (at !== null) return spliceNulls(raw, at, slices)
-  // Data over several lines is written as one; vLLM writes one. Its line feeds are white space between values.
-  const edited = spliceNulls(data, 0, slices)
-  for (let i = edited.indexOf(lineFeed); i >= 0; i = edited.indexOf(lineFeed, i + 1)) edited[i] = 0x20
-  return Buffer.concat([Buffer.from('data: '), edited, Buffer.from('\n\n')])
-}
-
-const lineFeed = 0x0a
-
-/** Where a part of a buffer stands in it; null where it is a copy. */
-function placeIn(whole: Buffer, part: Buffer): number | null {
-  const at = part.byteOffset - whole.byteOffset
-  return part.buffer === whole.buffer && at >= 0 && at + part.length <= whole.length ? at : null
+  return eventWithNulls(event, slices)
 }
 
 /** Where token ids stand: the prompt's at the top, the reply's in each choice. */
@@ -50,18 +37,6 @@ function idSlices(json: Buffer): Slice[] {
     if (ids) found.push(ids.value)
   }
   return found.filter((slice) => !isNull(json, slice)).sort((a, b) => a.start - b.start)
-}
-
-function spliceNulls(raw: Buffer, offset: number, slices: readonly Slice[]): Buffer {
-  if (slices.length === 0) return raw
-  const parts: Buffer[] = []
-  let at = 0
-  for (const { start, end } of slices) {
-    parts.push(raw.subarray(at, offset + start), Buffer.from('null'))
-    at = offset + end
-  }
-  parts.push(raw.subarray(at))
-  return Buffer.concat(parts)
 }
 
 /** The usage that an event reports, if it does. */

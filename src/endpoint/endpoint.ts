@@ -39,6 +39,8 @@ export type Role =
   | 'ignored'
   /** Decides which engine or rank answers: the evidence's value, or none. */
   | 'routing'
+  /** Part of the conversation, and looked at with it: the evidence's value, or none. */
+  | 'conversation'
   /** Made anew for every request. */
   | 'per-request'
   /** Written by the plan itself. */
@@ -104,6 +106,8 @@ export interface Endpoint {
   edit(summary: ReadRequest): ReplyEdit
   /** Turns a chat reply into the endpoint's own, for one made of token ids; null where chat replies are its own. */
   fromChat(summary: ReadRequest): ReplyTranslator | null
+  /** What of a request decides how it is rendered and is not in its chat form: shapes that are calibrated apart. */
+  shape?(request: ReadRequest): string
   /**
    * Asks the engine whether the endpoint prefills what the chat form renders to, for the shapes of a request.
    * Not there for chat, whose calibration is all there is to ask.

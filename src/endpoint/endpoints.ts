@@ -3,8 +3,9 @@
 import { openAiErrors, type ErrorForm } from '../errors.ts'
 import { chat } from './chat.ts'
 import type { Endpoint } from './endpoint.ts'
+import { responses } from './responses.ts'
 
-export const endpoints: readonly Endpoint[] = [chat]
+export const endpoints: readonly Endpoint[] = [chat, responses]
 
 /** @param path the decoded path without the query */
 export function endpointAt(path: string): Endpoint | undefined {

@@ -121,7 +121,7 @@ export class Engine {
 
   /** The calibration for the shapes of a request, waited for within the asker's time. */
   async calibration(request: ReadRequest, asker: Asker): Promise<Calibration> {
-    const shape = `${request.endpoint.name} ${shapeOf(request.chat)}`
+    const shape = `${request.endpoint.name} ${shapeOf(request.chat)} ${request.endpoint.shape?.(request) ?? ''}`
     const proven = this.#proven.get(shape)
     if (proven) return proven
     const key = `${shape} ${keyedHash('credentials', ...asker.credentials)}`

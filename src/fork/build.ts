@@ -51,7 +51,7 @@ export function keptMembers(parts: ForkParts): Buffer[] {
   for (const { key, whole } of members) {
     const role = roleOf(endpoint.options, key)
     if (key === endpoint.itemsKey) kept.push(splicedItems(parts))
-    else if (key === 'tools' || role === 'prompt' || role === 'routing') kept.push(bytesOf(body, whole))
+    else if (key === 'tools' || role === 'prompt' || role === 'routing' || role === 'conversation') kept.push(bytesOf(body, whole))
   }
   return kept
 }

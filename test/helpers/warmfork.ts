@@ -193,8 +193,9 @@ export async function collectChat(response: Parameters<typeof collect>[0], spoke
 export function sameForAll(reply: Pick<Reply, 'body'>): string {
   return reply.body.toString('utf8')
     .replace(/"id":"(chatcmpl|cmpl)-[^"]*"/g, '"id":"$1"').replace(/"id":"chatcmpl-tool-[^"]*"/g, '"id":"call"')
-    .replace(/"created":\d+/g, '"created":0')
-    .replace(/"cached_tokens":\d+/g, '"cached_tokens":0').replace(/"created_cache_tokens":\d+/g, '"created_cache_tokens":0')
+    .replace(/"(id|item_id|call_id)":"(resp|rs|msg|fc|ctc|chatcmpl-tool)[_-][^"]*"/g, '"$1":"$2"')
+    .replace(/"created(_at)?":\d+/g, '"created$1":0')
+    .replace(/"(cached_tokens|created_cache_tokens|cache_write_tokens)":\d+/g, '"$1":0')
 }
 
 /** Whether the engine was asked to generate for a client: calibrations are questions of warmfork's own. */

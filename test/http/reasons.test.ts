@@ -142,6 +142,11 @@ const rows: Record<Exclude<Reason, 'endpoint_changed'>, readonly Row[]> = {
   unforkable_options: [
     { when: 'the summary asks for two choices', needs: ['n'], anyOrder: true, summary: ({ summary }) => ({ ...summary, n: 2 }) },
     { when: 'the summary asks for prompt log-probabilities', needs: ['prompt_logprobs'], summary: ({ summary }) => ({ ...summary, prompt_logprobs: 0 }) },
+    ...[['store', 'true'], ['conversation', '"conv_1"'], ['previous_response_id', '"resp_1"'], ['background', 'true']].map(([key, value]): Row => ({
+      when: `the summary says ${key}, so the engine may keep what we do not see`, on: ['responses'], headers: explicit,
+      valid: key === 'previous_response_id' || key === 'background' ? null : true,
+      rewrite: (json) => json.replace('{', `{"${key}":${value},`),
+    })),
   ],
   unreadable_body: [{
     when: 'the summary has a key twice at the top level',

@@ -2,9 +2,10 @@
 
 import type { Test } from 'tap'
 import { spokenChat } from './chat.ts'
+import { spokenResponses } from './responses.ts'
 import type { Spoken } from './spoken.ts'
 
-export const spokenEndpoints: readonly Spoken[] = [spokenChat]
+export const spokenEndpoints: readonly Spoken[] = [spokenChat, spokenResponses]
 
 /** Runs a suite on every endpoint. */
 export function overEndpoints(t: Pick<Test, 'test'>, suite: (t: Test, spoken: Spoken) => Promise<void>): void {

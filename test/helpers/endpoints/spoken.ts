@@ -55,7 +55,10 @@ export interface Spoken {
   /** An error of ours as a whole reply, and the last event's data of a stream that failed. @param type `summary_error` by default */
   error(code: string, message: string, type?: string): object
   errorEvent(code: string, message: string): object
-  /** Members of a chat request that this endpoint has no word for: what needs one is not tested here. */
+  /**
+   * Members of a chat request that this endpoint has no word for, and what its engine does not say: `an aborted finish`,
+   * `an error event` when a stream fails; or always does: `unreported cached tokens`. What needs one is not tested here.
+   */
   readonly lacks: readonly string[]
 }
 
