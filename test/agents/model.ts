@@ -1,6 +1,7 @@
 // The model behind the agents: calls the agent's own tools for some turns, then answers; asked for a summary, it writes one.
 
 import type { Reply, ReplyRequest } from '../../src/simulator/simulator.ts'
+import { scriptedAsChat } from './as-chat.ts'
 import { prompts } from './prompts.ts'
 import { filesOf } from './workspace.ts'
 
@@ -39,7 +40,8 @@ export function scriptedModel(script: ModelScript, work: string): (request: Repl
   let read = 0
   let done = 0
   const prompted = new Set<string>()
-  return ({ body, endpoint }) => {
+  return ({ body: sent, endpoint }) => {
+    const body = scriptedAsChat(endpoint, sent)
     if (endpoint === 'completions' || asksForSummary(body)) return { content: ((isWarm(body) ? script.warmSummary : undefined) ?? script.summary ?? summaryText).replace('Done', `Done up to note ${read}`) }
     const prompt = newPrompt(body.messages, prompted)
     if (prompt) {

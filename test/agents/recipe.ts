@@ -42,7 +42,7 @@ export interface Recipe {
   /** warmfork's configuration, where that is not the default. */
   readonly config?: ConfigOverrides
   /** An engine of another API in place of the simulator: its requests are relayed, nothing else. */
-  readonly stub?: 'responses' | 'messages'
+  readonly stub?: 'messages'
   /** What the table says beside the figures. */
   readonly note?: string
 }

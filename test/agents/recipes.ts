@@ -2,6 +2,7 @@
 
 import type { Recipe } from './recipe.ts'
 import { cline } from './recipes/cline.ts'
+import { codex } from './recipes/codex.ts'
 import { continueCli } from './recipes/continue.ts'
 import { deepagents, langchainJs, langchainJsDefault } from './recipes/langchain.ts'
 import { opencode, opencode12 } from './recipes/opencode.ts'
@@ -9,7 +10,7 @@ import { pi } from './recipes/pi.ts'
 import { agentFramework, langchainPython, langchainPythonDefault, strands } from './recipes/python.ts'
 import { aider, gptme, kimi, openhands, vibe, vibeFallback } from './recipes/python-agents.ts'
 import { qwenCold, qwenWarm } from './recipes/qwen-code.ts'
-import { claudeCode, codex } from './recipes/relayed.ts'
+import { claudeCode } from './recipes/relayed.ts'
 import { undescribed } from './recipes/undescribed.ts'
 
 export const recipes: readonly Recipe[] = [

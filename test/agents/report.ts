@@ -1,5 +1,6 @@
 // What a session shows: every summary with its decision, coverage and whether a word of the agent's got lost.
 
+import { asChat } from './as-chat.ts'
 import type { Exchange } from './recording-relay.ts'
 import type { Recipe } from './recipe.ts'
 import type { Session } from './session.ts'
@@ -63,7 +64,7 @@ export function reportOf(recipe: Recipe, version: string, { exchanges, received,
         forkTokens: receipt?.['fork_tokens'] ?? null,
         cachedTokens: outcome?.['engine_cached_tokens'] ?? null,
         valid: outcome?.['valid'] ?? null,
-        lostLines: exchange.warmfork['decision'] === 'forked' ? lostLines(exchange, sentFor(exchange, summaries, received.map(({ body }) => body))) : [],
+        lostLines: exchange.warmfork['decision'] === 'forked' ? lostLines(exchange, sentFor(exchange, summaries, received)) : [],
       }
     }),
     wentOn: summaries.filter((summary) => mains.some(({ at }) => at > summary.at)).length,
@@ -75,27 +76,29 @@ export function reportOf(recipe: Recipe, version: string, { exchanges, received,
   }
 }
 
-export function messagesOf(exchange: { readonly body: Buffer }): any[] | null {
-  return bodyOf(exchange).messages ?? null
+interface Sent {
+  readonly target: string
+  readonly body: Buffer
 }
 
-function bodyOf({ body }: { readonly body: Buffer }): any {
-  try {
-    return JSON.parse(body.toString('utf8'))
-  } catch {
-    return {}
-  }
+export function messagesOf(sent: Sent): any[] | null {
+  return bodyOf(sent).messages ?? null
+}
+
+/** In chat's words. */
+function bodyOf({ target, body }: Sent): any {
+  return asChat(target, body)
 }
 
 /** The fork of the n-th forked summary is the n-th body that the engine got and no agent sent. */
-function sentFor(exchange: Exchange, summaries: readonly Exchange[], received: readonly Buffer[]): Buffer | null {
+function sentFor(exchange: Exchange, summaries: readonly Exchange[], received: readonly Sent[]): Sent | null {
   const forked = summaries.filter(({ warmfork }) => warmfork['fork-sent'] === 'true')
-  const forks = received.filter((body) => body.includes('The conversation above is the material') || body.includes('"prompt":['))
+  const forks = received.filter(({ body }) => body.includes('The conversation above is the material') || body.includes('"prompt":['))
   return forks[forked.indexOf(exchange)] ?? null
 }
 
-function lostLines(exchange: Exchange, fork: Buffer | null): string[] {
-  const sent = fork && messagesOf({ body: fork })
+function lostLines(exchange: Exchange, fork: Sent | null): string[] {
+  const sent = fork && messagesOf(fork)
   if (!sent) return fork ? [] : ['the fork was not found']
   const own = messagesOf(exchange)!.map(({ content }) => textOf(content)).join('\n')
   const directive = textOf(sent.at(-1).content)

@@ -12,7 +12,7 @@ export interface Stub {
 
 const sentence = 'The depots are listed in the notes.'
 
-export async function startStub(api: 'responses' | 'messages'): Promise<Stub> {
+export async function startStub(_api: 'messages'): Promise<Stub> {
   const requests: RecordedRequest[] = []
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []
@@ -20,7 +20,7 @@ export async function startStub(api: 'responses' | 'messages'): Promise<Stub> {
     request.on('end', () => {
       const target = request.url!
       requests.push({ method: request.method!, target, rawHeaders: request.rawHeaders, body: Buffer.concat(chunks) })
-      const events = api === 'responses' && target.startsWith('/v1/responses') ? responsesEvents() : api === 'messages' && /^\/v1\/messages(\?|$)/.test(target) ? messagesEvents() : null
+      const events = /^\/v1\/messages(\?|$)/.test(target) ? messagesEvents() : null
       if (!events) return void response.writeHead(404, { 'content-type': 'application/json' }).end('{"error":{"message":"not served","type":"NotFoundError","param":null,"code":404}}')
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       response.end(events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(''))
@@ -35,19 +35,6 @@ export async function startStub(api: 'responses' | 'messages'): Promise<Stub> {
       await new Promise<void>((resolve) => server.close(() => resolve()))
     },
   }
-}
-
-function responsesEvents(): { type: string }[] {
-  const item = { type: 'message', id: 'msg_1', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text: sentence, annotations: [] }] }
-  const response = { id: 'resp_1', object: 'response', created_at: 1, model: 'local-model', output: [item], usage: { input_tokens: 1000, input_tokens_details: { cached_tokens: 0 }, output_tokens: 9, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 1009 } }
-  const events: ({ type: string } & Record<string, unknown>)[] = [
-    { type: 'response.created', response: { ...response, status: 'in_progress', output: [] } },
-    { type: 'response.output_item.added', output_index: 0, item: { ...item, status: 'in_progress', content: [] } },
-    { type: 'response.output_text.delta', item_id: 'msg_1', output_index: 0, content_index: 0, delta: sentence },
-    { type: 'response.output_item.done', output_index: 0, item },
-    { type: 'response.completed', response: { ...response, status: 'completed' } },
-  ]
-  return events
 }
 
 function messagesEvents(): { type: string }[] {
