@@ -4,6 +4,7 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { endpointAt } from '../../src/endpoint/endpoints.ts'
 import { loadAgents } from '../../src/summary/agents.ts'
 import { replay, writeFixture, type FixtureExchange } from '../helpers/agent-fixture.ts'
 import { agentsHome } from './install.ts'
@@ -21,7 +22,7 @@ const agents = loadAgents(fileURLToPath(new URL('../../config/agents', import.me
 /** Headers that say which conversation a request belongs to. */
 const idHeaders = /^(x-.*session.*|session[-_]id|x-affinity|thread-id)$/i
 /** Members that are no text of anybody's. */
-const plainMembers = new Set(['role', 'type', 'model', 'tool_choice', 'object', 'effort', 'reasoning_effort', 'format'])
+const plainMembers = new Set(['role', 'type', 'model', 'tool_choice', 'object', 'effort', 'reasoning_effort', 'format', 'status', 'include'])
 const maxSummaries = 3
 /** Beyond this, text that is never part of a transcript is shortened. */
 const longestPrompt = 400
@@ -33,9 +34,11 @@ for (const name of process.argv.slice(2)) {
   const captured = JSON.parse(readFileSync(join(agentsHome, 'captures', name, 'exchanges.json'), 'utf8')) as Captured
   const markers = agents.filter(({ agent }) => agent === recipe.agent).flatMap(({ traits, reply }) => [traits.system, traits.starts, traits.last, reply.closing_tag])
     .filter((marker) => marker !== undefined)
+  const traits = agents.flatMap(({ agent, traits: { header } }) => (agent === recipe.agent && header ? [header] : []))
   const exchanges = chosen(captured).map((exchange): FixtureExchange => ({
     kind: 'decision' in exchange.warmfork ? 'summary' : 'other',
-    headers: exchange.rawHeaders.flatMap((header, i, all) => (i % 2 === 0 && idHeaders.test(header) ? [header, rewrite(all[i + 1]!, markers)] : [])),
+    target: exchange.target,
+    headers: exchange.rawHeaders.flatMap((header, i, all) => (i % 2 === 0 ? keptHeader(header, all[i + 1]!, markers, traits) : [])),
     body: rewriteBody(exchange.body, captured, markers),
   }))
   const fixture = { agent: recipe.agent ?? 'generic', version: recipe.version, exchanges, expected: [] }
@@ -50,9 +53,16 @@ for (const name of process.argv.slice(2)) {
 }
 process.exit(0)
 
+/** Ids are rewritten; of a header that recognition looks at stays what it looks for. */
+function keptHeader(name: string, value: string, markers: readonly string[], traits: readonly { readonly name: string, readonly contains: string }[]): string[] {
+  const trait = traits.find((each) => each.name === name.toLowerCase())
+  if (trait) return [name, `{${value.includes(trait.contains) ? trait.contains : ''}}`]
+  return idHeaders.test(name) ? [name, rewrite(value, markers)] : []
+}
+
 /** Of every summary the requests around it, and the first side requests. */
 function chosen({ exchanges }: Captured): Captured['exchanges'] {
-  const chats = exchanges.filter(({ target, status }) => target.startsWith('/v1/chat/completions') && status === 200)
+  const chats = exchanges.filter(({ target, status }) => endpointAt(target.split('?')[0]!) && status === 200)
   const summaries = chats.flatMap((exchange, i) => ('decision' in exchange.warmfork ? [i] : [])).slice(0, maxSummaries)
   const wanted = new Set(summaries.flatMap((i) => [i - 2, i - 1, i, i + 1]))
   const side = chats.flatMap(({ body }, i) => (i < 4 && JSON.parse(body).tools === undefined ? [i] : []))
@@ -69,7 +79,7 @@ function rewriteBody(json: string, { home, work }: Captured, markers: readonly s
     return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, walk(each, name)]))
   }
   return Object.fromEntries(Object.entries(body).map(([key, value]) => {
-    if (key === 'messages') return [key, (value as any[]).map((message) => walk(shortenedPrompt(message, markers), ''))]
+    if (key === 'messages' || key === 'input') return [key, (value as any[]).map((message) => walk(shortenedPrompt(message, markers), ''))]
     if (key === 'tools') return [key, (value as any[]).map((tool) => rewriteTool(tool, text))]
     return [key, walk(value, key)]
   }))
@@ -97,18 +107,25 @@ function shortened(text: string, markers: readonly string[]): string {
 
 /** A tool's name and the names and types of its arguments. */
 function rewriteTool(tool: any, text: (value: string) => string): object {
-  const { name, description = '', parameters = {} } = tool.function ?? {}
-  const { properties = {}, required = [] } = parameters
+  if (tool.function) return { type: 'function', function: rewriteFunction(tool.function, text) }
+  const { type, strict, tools } = tool
+  if (type !== 'function' && !tools) return { type, ...(tool.name ? { name: text(tool.name), description: text((tool.description ?? '').slice(0, 60)) } : {}) }
+  const { parameters, ...named } = rewriteFunction(tool, text)
   return {
-    type: 'function',
-    function: {
-      name: text(name),
-      description: text(description.slice(0, 60)),
-      parameters: {
-        type: 'object',
-        properties: Object.fromEntries(Object.entries(properties).map(([key, schema]: [string, any]) => [text(key), { type: schema.type ?? 'string' }])),
-        required: required.map(text),
-      },
+    type, ...named, ...(strict === undefined ? {} : { strict }),
+    ...(tools ? { tools: tools.map((each: any) => rewriteTool(each, text)) } : { parameters }),
+  }
+}
+
+function rewriteFunction({ name, description, parameters }: any, text: (value: string) => string): { name: string, description: string, parameters: object } {
+  const { properties = {}, required = [] } = parameters ?? {}
+  return {
+    name: text(name),
+    description: text((description ?? '').slice(0, 60)),
+    parameters: {
+      type: 'object',
+      properties: Object.fromEntries(Object.entries(properties).map(([key, schema]: [string, any]) => [text(key), { type: schema.type ?? 'string' }])),
+      required: required.map(text),
     },
   }
 }

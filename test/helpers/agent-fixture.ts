@@ -6,6 +6,8 @@ import { startWarmfork } from './warmfork.ts'
 export interface FixtureExchange {
   /** A summary, or a main or side request. */
   readonly kind: 'summary' | 'other'
+  /** Where it was sent; to the chat endpoint where it is left out. */
+  readonly target?: string
   /** Name, value, … */
   readonly headers: readonly string[]
   readonly body: object
@@ -27,6 +29,9 @@ export interface Fixture {
   readonly expected: readonly Expected[]
 }
 
+/** Members whose elements are written once for all requests. */
+const pooledKeys = new Set(['messages', 'input', 'tools'])
+
 export function writeFixture(file: string, { exchanges, ...rest }: Fixture): void {
   const pool: string[] = []
   const pooled = (value: unknown): number => {
@@ -35,8 +40,9 @@ export function writeFixture(file: string, { exchanges, ...rest }: Fixture): voi
     return known >= 0 ? known : pool.push(json) - 1
   }
   const written = exchanges.map(({ body, ...exchange }) => {
-    const { messages, tools, ...options } = body as any
-    return { ...exchange, order: Object.keys(body), options, messages: messages.map(pooled), ...(tools ? { tools: tools.map(pooled) } : {}) }
+    const lists = Object.entries(body).filter(([key, value]) => pooledKeys.has(key) && Array.isArray(value))
+    const options = Object.fromEntries(Object.entries(body).filter(([key]) => !lists.some(([list]) => list === key)))
+    return { ...exchange, order: Object.keys(body), options, ...Object.fromEntries(lists.map(([key, values]) => [key, values.map(pooled)])) }
   })
   const lines = (values: readonly string[]): string => values.map((value) => `  ${value}`).join(',\n')
   writeFileSync(file, `{"about": ${JSON.stringify(rest)},\n"exchanges": [\n${lines(written.map((each) => JSON.stringify(each)))}\n],\n"pool": [\n${lines(pool)}\n]}\n`)
@@ -46,10 +52,10 @@ export function readFixture(file: string): Fixture {
   const { about, exchanges, pool } = JSON.parse(readFileSync(file, 'utf8'))
   return {
     ...about,
-    exchanges: exchanges.map(({ order, options, messages, tools, ...exchange }: any) => ({
-      ...exchange,
-      body: Object.fromEntries(order.map((key: string) => [key, key === 'messages' || key === 'tools' ? (key === 'tools' ? tools : messages).map((i: number) => pool[i]) : options[key]])),
-    })),
+    exchanges: exchanges.map(({ order, options, messages, input, tools, ...exchange }: any) => {
+      const lists: any = { messages, input, tools }
+      return { ...exchange, body: Object.fromEntries(order.map((key: string) => [key, key in options ? options[key] : lists[key].map((i: number) => pool[i])])) }
+    }),
   }
 }
 
@@ -66,10 +72,10 @@ export async function replay(t: Parameters<typeof startWarmfork>[0], { exchanges
   // Fixtures are shorter than what they were made of: what a fork saves is small in proportion.
   const warmfork = await startWarmfork(t, { engine: { model: 'local-model', maxModelLen: 131_072 }, config: { fork: { min_saved_tokens: 16 } } })
   const replayed: Replayed[] = []
-  for (const { headers, body } of exchanges) {
+  for (const { target, headers, body } of exchanges) {
     const json = JSON.stringify(body)
     const since = warmfork.since()
-    const reply = await warmfork.chat(json, { headers: ['authorization', 'Bearer sk-local', ...headers] })
+    const reply = await warmfork.chat(json, { headers: ['authorization', 'Bearer sk-local', ...headers], ...(target ? { target } : {}) })
     if (reply.status !== 200) throw new Error(`a request of the fixture was refused: ${reply.status} ${reply.text.slice(0, 300)}`)
     const receipt = 'decision' in reply.warmfork ? await warmfork.receipt(reply) : null
     replayed.push({
