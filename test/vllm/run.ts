@@ -5,6 +5,7 @@ import { engineContract } from '../contract/engine-contract.ts'
 import { installVllm, startRealEngine, type RealEngine, type RealEngineOptions } from '../helpers/real-engine.ts'
 import { forkSuite } from './fork-suite.ts'
 import { responsesConversion } from './responses-conversion.ts'
+import { responsesForkSuite } from './responses-fork-suite.ts'
 import { thinkingForkSuite } from './thinking-fork-suite.ts'
 
 t.setTimeout(0)
@@ -14,11 +15,13 @@ await t.test('the chat form of responses requests', async t => responsesConversi
 await withEngine({ model: 'large' }, async (t, engine) => {
   await t.test('the contract', t => engineContract(t, engine))
   await t.test('forks', t => forkSuite(t, engine))
+  await t.test('forks of responses', t => responsesForkSuite(t, engine))
 })
 
 await withEngine({ model: 'think', extraArgs: ['--enable-scale-out'] }, async (t, engine) => {
   await t.test('the contract', t => engineContract(t, { ...engine, thinks: true, scaleOut: true }))
   await t.test('forks', t => thinkingForkSuite(t, engine))
+  await t.test('forks of responses', t => responsesForkSuite(t, engine, { reasoning: true, placement: 'tokens' }))
 })
 
 async function withEngine(options: RealEngineOptions, suites: (t: Test, engine: RealEngine) => Promise<void>): Promise<void> {
