@@ -19,6 +19,8 @@ export interface Calibrated {
   readonly dialect: Dialect
   /** Whether a fork may say `tool_choice: "none"` without changing its prompt. */
   readonly toolChoiceNone: boolean
+  /** The endpoint tells no ids, only how many: enough for what goes out as it came, not for a fork (R6). */
+  readonly countedOnly?: true
   readonly replyKeys: ReplyKeys
 }
 

@@ -73,7 +73,7 @@ function questionById(named: readonly Evidence[], summary: ReadRequest): PlanQue
   if ('reason' in line) return line
   const parts = partsById(line.evidence, line.request, summary)
   if ('reason' in parts) return parts
-  return { ...line, summary, parts, looksWarm: false, sameStart: false, hasStandalone: false }
+  return { ...line, summary, parts, looksWarm: false, goesOnInLast: false, sameStart: false, hasStandalone: false }
 }
 
 /** Candidates that fit equally well are one candidate when they give the same fork and the same routing. */
@@ -87,6 +87,6 @@ function questionByContent(choice: Choice, summary: ReadRequest): PlanQuestion |
   const alike = questions.slice(1).every((other) => other.parts !== null && bytes(other.parts).equals(bytes(parts)) &&
     String([...other.fit.evidence.routing, ...other.fit.evidence.sessionToken]) === String([...fit.evidence.routing, ...fit.evidence.sessionToken]))
   if (!alike) return { reason: 'ambiguous_conversation' }
-  const { looksWarm, sameStart } = fit.coverage
-  return { evidence: fit.evidence, request: fit.request, summary, parts, looksWarm, sameStart, hasStandalone: true }
+  const { looksWarm, goesOnInLast, sameStart } = fit.coverage
+  return { evidence: fit.evidence, request: fit.request, summary, parts, looksWarm, goesOnInLast, sameStart, hasStandalone: true }
 }

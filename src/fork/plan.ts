@@ -12,7 +12,7 @@ import type { Calibrated } from '../engine/calibration.ts'
 import type { PlanFacts } from '../receipt/receipt.ts'
 import type { Reason } from '../receipt/reasons.ts'
 import { directive, directiveOf } from '../summary/directive.ts'
-import { asFollowing, forkMessages, ownFollowing } from './build.ts'
+import { asFollowing, forkMessages, ownFollowing, ownMessages } from './build.ts'
 import { budgetOf, reusableTokens, type Budgets } from './budget.ts'
 import { completionBody, completionsPath } from './completion-body.ts'
 import type { ReplyShape } from './completion-reply.ts'
@@ -58,6 +58,8 @@ export interface PlanQuestion {
   readonly parts: ForkParts
   /** It may be warm as it came. */
   readonly looksWarm: boolean
+  /** What it asks for stands in the evidence's last message. */
+  readonly goesOnInLast: boolean
   /** As it came it starts as the evidence does. */
   readonly sameStart: boolean
   /** There is a request of the agent's own to send instead. */
@@ -101,7 +103,7 @@ export async function plan(planner: Planner, question: PlanQuestion, facts: Plan
   if (calibration.state === 'uncalibrated') return passed('tokenizer_uncalibrated')
   // The evidence's own tool_choice would stay, and forces a call, or hides tools that /tokenize shows.
   if ((!calibration.toolChoiceNone && forcesTool(request)) || hidesTools(request, calibration)) return passed('unforkable_options')
-  facts.proof = calibration.proof
+  facts.proof = calibration.countedOnly ? null : calibration.proof
   // A model that answers calibrations is one that the engine lists.
   facts.model = model
 
@@ -109,6 +111,7 @@ export async function plan(planner: Planner, question: PlanQuestion, facts: Plan
     const warm = await measureWarm(planner, question, calibration, epoch, config.blockSize, facts, asker)
     if (warm) return warm
   }
+  if (calibration.countedOnly) return passed('tokenizer_uncalibrated')
   if (evidence.forkFailed) return passed('fork_failed_before')
   if (switches.isModelOff(evidence.tenant, model, epoch)) return passed('model_switched_off')
   if (switches.isPaused(evidence.tenant)) return passed('reuse_not_observed')
@@ -219,7 +222,7 @@ async function measureWarm(
   const { request: { chat: request }, summary: { chat: summary }, evidence } = question
   const [parent, bare, own] = await Promise.all([
     renderOwn(planner.engine, request, calibration, true, asker),
-    renderOwn(planner.engine, request, calibration, false, asker),
+    planner.engine.render({ options: request, messages: question.goesOnInLast ? ownMessages(request).slice(0, -1) : ownMessages(request) }, calibration, false, null, asker),
     renderOwn(planner.engine, summary, calibration, true, asker),
   ])
   for (const rendered of [parent, bare, own]) {

@@ -34,7 +34,7 @@ export interface Reply {
 }
 
 export interface ReplyRequest {
-  readonly endpoint: 'chat' | 'completions' | 'responses'
+  readonly endpoint: 'chat' | 'completions' | 'responses' | 'messages'
   /** The body as JSON.parse reads it. */
   readonly body: any
   readonly headers: NodeJS.Dict<string | string[]>

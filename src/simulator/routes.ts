@@ -17,6 +17,8 @@ import { chatPrompt, type RenderedPrompt } from './prompt.ts'
 import { JsonError, type JsonObject, parseJson } from './python-json.ts'
 import type { Reply, ReplyRequest } from './reply.ts'
 import type { SimulatedEngine } from './simulated-engine.ts'
+import { answerMessages, inAnthropicForm, refusedInAnthropicForm } from './messages.ts'
+import { messagesRequest } from './messages-request.ts'
 import { answerResponses } from './responses.ts'
 import { responsesRequest, unknownResponse } from './responses-request.ts'
 import { detokenizeAnswer, tokenizeAnswer } from './tokenize.ts'
@@ -46,6 +48,9 @@ const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   '/v1/completions': { POST: completions },
   '/v1/responses': { POST: responses },
   '/v1/responses/render': { POST: renderResponses },
+  '/v1/messages': { POST: messages },
+  '/v1/messages/count_tokens': { POST: countTokens },
+  '/v1/messages/render': { POST: renderMessages },
 }
 
 /** Answers one request; never throws. */
@@ -198,6 +203,33 @@ async function responses(exchange: Exchange): Promise<Answer | null> {
   return null
 }
 
+async function messages(exchange: Exchange): Promise<Answer | null> {
+  const { engine, response } = exchange
+  const { request, prompt, limit } = refusedInAnthropicForm(() => {
+    const request = messagesRequest(servedBody(exchange), engine.settings)
+    const prompt = chatPrompt(engine.renderer, request.chat, request.options)
+    return { request, prompt, limit: replyLimit(prompt.ids.length, request.options.maxTokens, Infinity, engine.settings.maxModelLen, prompt.text !== null) }
+  })
+  const reply = await script(exchange, 'messages', [prompt])
+  const refusal = beforeGenerating(response, reply, request.options.stream)
+  if (refusal !== 'generate') return refusal && reply.refuse?.body === undefined ? inAnthropicForm(refusal) : refusal
+  answerMessages(generationContext(exchange), {
+    id: `chatcmpl-${requestId(exchange, null)}`,
+    model: request.options.model ?? engine.settings.models[0] ?? '',
+    request, prompt: prompt.ids, limit, reply, settings: engine.settings,
+  })
+  return null
+}
+
+function countTokens(exchange: Exchange): Answer {
+  return refusedInAnthropicForm(() => {
+    const { engine } = exchange
+    const body = new Map([...servedBody(exchange), ['max_tokens', 1]])
+    const { chat, options } = messagesRequest(body, engine.settings)
+    return jsonAnswer(200, { input_tokens: chatPrompt(engine.renderer, chat, options).ids.length, context_management: null })
+  })
+}
+
 function render(exchange: Exchange): Answer {
   const body = renderable(exchange)
   return rendered(exchange, body, chatOptions(body, exchange.engine.settings), 'chatcmpl-')
@@ -206,6 +238,11 @@ function render(exchange: Exchange): Answer {
 function renderResponses(exchange: Exchange): Answer {
   const { chat, options } = responsesRequest(renderable(exchange), exchange.engine.settings)
   return rendered(exchange, chat, options, 'resp_')
+}
+
+function renderMessages(exchange: Exchange): Answer {
+  const { chat, options } = messagesRequest(renderable(exchange), exchange.engine.settings)
+  return rendered(exchange, chat, options, 'chatcmpl-')
 }
 
 function renderable(exchange: Exchange): JsonObject {

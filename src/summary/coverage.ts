@@ -4,7 +4,7 @@
 import type { ReadRequest } from '../endpoint/endpoint.ts'
 import { isCut } from '../endpoint/items.ts'
 import { sameBytes, type Slice } from '../wire/json-slices.ts'
-import { isFront, type ChatRequest, type Message } from '../wire/chat-request.ts'
+import { isFront, textInsides, type ChatRequest, type Message } from '../wire/chat-request.ts'
 import type { Reason } from '../receipt/reasons.ts'
 import { additionsToFirst } from './opening-message.ts'
 import { endOfHead, hasOpenGroup } from './tool-groups.ts'
@@ -27,6 +27,8 @@ export interface Covered {
   readonly text: string | null
   /** The same system text, tools and all messages of the evidence, and one directive: it may be warm as it is (R12). */
   readonly looksWarm: boolean
+  /** Its directive stands in the evidence's last message, behind what that says: the same message goes on. */
+  readonly goesOnInLast: boolean
   /** System text and tools are the conversation's: the request as it came may share a prefix too. */
   readonly sameStart: boolean
 }
@@ -64,6 +66,7 @@ export function structuredCoverage(recorded: ReadRequest, asked: ReadRequest, fo
   if (hasOpenGroup(following)) return { covered: false, reason: 'incomplete_tool_group' }
 
   const sameStart = foreignFront.length === 0 && sharedFront === evidence.frontLength && tools === 'same'
+  const goesOnInLast = sameStart && run === turns - 1 && rest.length === 1 && additions === null && goesOn(evidence, summary)
   return {
     covered: true,
     headLength,
@@ -73,9 +76,19 @@ export function structuredCoverage(recorded: ReadRequest, asked: ReadRequest, fo
     additions,
     isRetold: false,
     text: null,
-    looksWarm: sameStart && run === turns && instruction !== null && additions === null,
+    looksWarm: goesOnInLast || (sameStart && run === turns && instruction !== null && additions === null),
+    goesOnInLast,
     sameStart,
   }
+}
+
+/** Whether the summary's last message says what the evidence's last one says, and then more. */
+function goesOn(evidence: ChatRequest, summary: ChatRequest): boolean {
+  const [ours, theirs] = [evidence, summary].map(({ messages }) => messages.at(-1)!) as [Message, Message]
+  const said = textInsides(evidence.body, ours.slice)
+  const says = textInsides(summary.body, theirs.slice)
+  return ours.role === 'user' && theirs.role === 'user' && said !== null && says !== null && said.length > 0 && said.length < says.length &&
+    said.every((text, i) => text.equals(says[i]!))
 }
 
 /** How many turns two requests share from the first on: byte for byte, but for blocks of the agent's in the first. */

@@ -45,6 +45,7 @@ export function flattenedCoverage(recorded: ReadRequest, asked: ReadRequest): Co
     isRetold,
     text: withoutHead(text, alignment, headTurns),
     looksWarm: false,
+    goesOnInLast: false,
     sameStart: false,
   }
 }

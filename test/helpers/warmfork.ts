@@ -94,6 +94,7 @@ export async function startWarmfork(t: { teardown(handler: () => Promise<void>):
     record: true,
     reply: (request) => script.reply?.(request) ?? {},
     fault: (request) => script.fault?.(request),
+    ...spoken.engine,
     ...options.engine,
   })
   const logged: LogLine[] = []

@@ -79,7 +79,7 @@ export async function planCell(origin: string, template: string, cell: Cell): Pr
       budgets: { inputCapTokens: null, outputAllowanceTokens: null, minOutputTokens: 1 },
       minSavedTokens: 0,
     }
-    const planned = await plan(planner, { evidence, request, summary, parts, looksWarm: false, sameStart: false, hasStandalone: true }, facts, asker)
+    const planned = await plan(planner, { evidence, request, summary, parts, looksWarm: false, goesOnInLast: false, sameStart: false, hasStandalone: true }, facts, asker)
     const fork = planned.decision === 'forked' ? JSON.parse(planned.fork.body.toString('utf8')) as object : null
     const sent = facts.placement_detail === 'assistant_between' ? withBridge(parts)! : parts
     const chatLike = { ...main, messages: forkMessages(sent).map((json) => JSON.parse(json.toString('utf8')) as object) }

@@ -1,6 +1,7 @@
 // How a test speaks to an endpoint: conversations and requests are described once, as chat, and what differs is here.
 
 import type { Endpoint } from '../../../src/endpoint/endpoint.ts'
+import type { SimulatorOptions } from '../../../src/simulator/simulator.ts'
 
 /** A request as tests describe it, whatever the endpoint. */
 export interface ChatBody {
@@ -46,6 +47,8 @@ export interface Canned {
 
 export interface Spoken {
   readonly endpoint: Endpoint
+  /** What an engine must have for a fork to be proven here. */
+  readonly engine?: SimulatorOptions
   /** A request that a test describes as chat. */
   write(body: ChatBody): object
   /** @param data the JSON of a whole reply, or the data of every event of a stream */

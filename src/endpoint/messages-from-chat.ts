@@ -1,0 +1,135 @@
+// Turns a chat reply into one of the messages endpoint, whole or event by event, as vLLM 0.32 writes them
+// (vllm/entrypoints/anthropic/serving.py). A reply made of token ids calls nothing.
+
+import { randomUUID } from 'node:crypto'
+import { isDone, type SseEvent } from '../wire/sse.ts'
+import type { ReplyTranslator } from './endpoint.ts'
+
+interface ChatReply {
+  readonly id?: string
+  readonly model?: string
+  readonly choices?: readonly { readonly delta?: ChatMessage, readonly message?: ChatMessage, readonly finish_reason?: string | null, readonly stop_reason?: unknown }[]
+  readonly usage?: ChatUsage | null
+  readonly error?: unknown
+}
+
+interface ChatMessage {
+  readonly content?: string | null
+  readonly reasoning?: string | null
+  readonly reasoning_content?: string | null
+}
+
+interface ChatUsage {
+  readonly prompt_tokens?: number
+  readonly completion_tokens?: number
+  readonly prompt_tokens_details?: { readonly cached_tokens?: number | null } | null
+}
+
+export class MessageTranslator implements ReplyTranslator {
+  #begun = false
+  #index = 0
+  #open: 'thinking' | 'text' | null = null
+  #stop: { reason: string | null, sequence: string | null } = { reason: null, sequence: null }
+  #ended = false
+
+  /** The message for a whole chat completion; an error body stays as it is. */
+  reply(json: Buffer): Buffer {
+    const chat = read(json)
+    const [choice] = chat?.choices ?? []
+    if (!chat || chat.error || !choice) return json
+    const { text, thinking } = textsOf(choice.message)
+    const stop = stopOf(choice.finish_reason, choice.stop_reason)
+    const content = [
+      ...(thinking === '' ? [] : [{ type: 'thinking', thinking, signature: newSignature() }]),
+      // An empty reply has one empty text.
+      ...(text !== '' || thinking === '' ? [{ type: 'text', text }] : []),
+    ]
+    return Buffer.from(JSON.stringify({
+      id: chat.id, type: 'message', role: 'assistant', content, model: chat.model, stop_reason: stop.reason, stop_sequence: stop.sequence, usage: usageOf(chat.usage),
+    }))
+  }
+
+  /** The events for one chat event; comments and errors stay as they are. */
+  events(event: SseEvent): SseEvent[] {
+    if (event.data === null) return [event]
+    if (isDone(event.data)) return [...this.#close(), ...this.#end(null), written('message_stop', {})]
+    const chat = read(event.data)
+    if (!chat || chat.error) return [event]
+    const events = this.#begin(chat)
+    const [choice] = chat.choices ?? []
+    if (!choice) return [...events, ...this.#close(), ...this.#end(chat.usage)]
+    const { text, thinking } = textsOf(choice.delta)
+    if (thinking !== '') events.push(...this.#grow('thinking', { type: 'thinking_delta', thinking }))
+    if (text !== '') events.push(...this.#grow('text', { type: 'text_delta', text }))
+    if (typeof choice.finish_reason === 'string') this.#stop = stopOf(choice.finish_reason, choice.stop_reason)
+    return events
+  }
+
+  #begin(chat: ChatReply): SseEvent[] {
+    if (this.#begun) return []
+    this.#begun = true
+    const message = {
+      id: chat.id, type: 'message', role: 'assistant', content: [], model: chat.model, stop_reason: null, stop_sequence: null, usage: { output_tokens: 0, input_tokens: chat.usage?.prompt_tokens ?? 0 },
+    }
+    return [written('message_start', { message })]
+  }
+
+  #grow(kind: 'thinking' | 'text', delta: object): SseEvent[] {
+    const events: SseEvent[] = []
+    if (this.#open !== kind) {
+      events.push(...this.#close(), written('content_block_start', { index: this.#index, content_block: { type: kind, [kind]: '' } }))
+      this.#open = kind
+    }
+    return [...events, written('content_block_delta', { index: this.#index, delta })]
+  }
+
+  #close(): SseEvent[] {
+    if (this.#open === null) return []
+    const signed = this.#open === 'thinking' ? [written('content_block_delta', { index: this.#index, delta: { type: 'signature_delta', signature: newSignature() } })] : []
+    this.#open = null
+    return [...signed, written('content_block_stop', { index: this.#index++ })]
+  }
+
+  #end(usage: ChatUsage | null | undefined): SseEvent[] {
+    if (this.#ended || this.#stop.reason === null) return []
+    this.#ended = true
+    return [written('message_delta', { delta: { stop_reason: this.#stop.reason, stop_sequence: this.#stop.sequence }, usage: usageOf(usage) })]
+  }
+}
+
+function stopOf(finish: string | null | undefined, stop: unknown): { reason: string | null, sequence: string | null } {
+  if (finish === 'length') return { reason: 'max_tokens', sequence: null }
+  if (finish !== 'stop') return { reason: null, sequence: null }
+  return typeof stop === 'string' ? { reason: 'stop_sequence', sequence: stop } : { reason: 'end_turn', sequence: null }
+}
+
+function usageOf(usage: ChatUsage | null | undefined): object {
+  const cached = usage?.prompt_tokens_details?.cached_tokens ?? null
+  return {
+    output_tokens: usage?.completion_tokens ?? 0,
+    input_tokens: Math.max(0, (usage?.prompt_tokens ?? 0) - (cached ?? 0)),
+    ...(cached === null ? {} : { cache_read_input_tokens: cached }),
+  }
+}
+
+function textsOf(message: ChatMessage | undefined): { text: string, thinking: string } {
+  return { text: message?.content ?? '', thinking: message?.reasoning ?? message?.reasoning_content ?? '' }
+}
+
+/** No client can check it: vLLM makes one at random too. */
+function newSignature(): string {
+  return randomUUID().replaceAll('-', '')
+}
+
+function written(type: string, members: object): SseEvent {
+  const data = Buffer.from(JSON.stringify({ type, ...members }))
+  return { raw: Buffer.concat([Buffer.from(`event: ${type}\ndata: `), data, Buffer.from('\n\n')]), data }
+}
+
+function read(json: Buffer): ChatReply | null {
+  try {
+    return JSON.parse(json.toString('utf8')) as ChatReply | null
+  } catch {
+    return null
+  }
+}
