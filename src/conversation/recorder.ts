@@ -28,6 +28,8 @@ export class ReplyRecorder implements ReplyObserver {
   #isStream = false
   #readable = true
   #kept!: EndOfReply
+  /** What is kept begins with the last event. */
+  #isLast = false
 
   /**
    * @param reading how the endpoint's replies are read
@@ -52,7 +54,23 @@ export class ReplyRecorder implements ReplyObserver {
   }
 
   data(chunk: Buffer): void {
-    if (this.#readable) this.#kept.add(chunk)
+    if (!this.#readable) return
+    const { lastEvent } = this.#reading
+    if (lastEvent && this.#isStream && !this.#keepWhole && !this.#isLast) this.#findLast(lastEvent, chunk)
+    else this.#kept.add(chunk)
+  }
+
+  /** An event that repeats all of the reply is longer than any tail: it is kept whole, and nothing before it. */
+  #findLast(mark: Buffer, chunk: Buffer): void {
+    const before = this.#kept.bytes.subarray(-(mark.length - 1))
+    const seam = Buffer.concat([before, chunk.subarray(0, mark.length - 1)])
+    const inSeam = seam.indexOf(mark)
+    const at = inSeam >= 0 ? inSeam - before.length : chunk.indexOf(mark)
+    if (inSeam < 0 && at < 0) return this.#kept.add(chunk)
+    this.#isLast = true
+    this.#kept = new EndOfReply(wholeBytes)
+    if (at < 0) this.#kept.add(before.subarray(at))
+    this.#kept.add(chunk.subarray(Math.max(0, at)))
   }
 
   end(how: ReplyEnd): void {

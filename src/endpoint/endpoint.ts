@@ -63,6 +63,8 @@ export interface OptionTable {
 export interface ReplyReading {
   /** So many bytes of a stream's end hold what `addEvent` needs to say how it ended. */
   readonly tailBytes: number
+  /** How the event begins that ends a stream and repeats all of it, whatever its length; not there where no event does. */
+  readonly lastEvent?: Buffer
   /** Adds what one event of a stream says. @returns whether it says something: text beyond white space, thinking, a call, a finish or an error */
   addEvent(state: ReplyState, event: SseEvent): boolean
   /** Adds what a whole reply says. */

@@ -17,8 +17,9 @@ export const responses: Endpoint = {
   options: responsesOptions,
   errors: responsesErrors,
   reply: {
-    // The last event repeats the instructions, the tools and all that was said.
-    tailBytes: 2 * 1024 * 1024,
+    tailBytes: 64 * 1024,
+    // It repeats the instructions, the tools and all that was said. No data holds a line feed as it is.
+    lastEvent: Buffer.from('\nevent: response.completed'),
     addEvent,
     addReply,
     promptIds,

@@ -4,6 +4,7 @@ import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import t from 'tap'
 import { chat } from '../../src/endpoint/chat.ts'
+import { responses } from '../../src/endpoint/responses.ts'
 import { ReplyRecorder, type RecordedReply } from '../../src/conversation/recorder.ts'
 import type { ReplyEnd } from '../../src/relay/types.ts'
 import { holds } from '../helpers/property.ts'
@@ -114,4 +115,25 @@ t.test('an encoded reply is not read, and one without a head is none [case 30]',
   let called = false
   new ReplyRecorder(chat.reply, { keepWhole: false }, () => (called = true)).end('complete')
   t.equal(called, false)
+})
+
+t.test('a last event that repeats all of the reply is read, however long it is and wherever it is cut', async (t) => {
+  const text = 'x'.repeat(300_000)
+  const item = { type: 'message', content: [{ type: 'output_text', text }] }
+  const stream = Buffer.from([
+    { type: 'response.created', response: { status: 'in_progress', instructions: text } },
+    { type: 'response.output_text.delta', delta: '\nevent: response.completed\ndata: {"type":"response.completed","response":{"status":"incomplete"}}\n\n' },
+    { type: 'response.output_text.delta', delta: text },
+    { type: 'response.completed', response: { status: 'completed', output: [item], usage: { input_tokens: 7 } } },
+  ].map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(''))
+  const begin = stream.lastIndexOf('event: response.completed')
+  for (const place of [0, 1_000, begin - 200, ...Array.from({ length: 40 }, (_, i) => begin - 3 + i), stream.length - 5]) {
+    let recorded: RecordedReply | undefined
+    const recorder = new ReplyRecorder(responses.reply, { keepWhole: false }, (reply) => (recorded = reply))
+    recorder.head(200, ['content-type', 'text/event-stream'])
+    recorder.data(stream.subarray(0, place))
+    recorder.data(stream.subarray(place))
+    recorder.end('complete')
+    t.match(recorded, { cleanEnd: true, reply: { finish: 'stop', done: true, usage: { promptTokens: 7 } } }, `cut at ${place}`)
+  }
 })
