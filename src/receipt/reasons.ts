@@ -15,7 +15,7 @@ export const reasons = {
   caching_not_advertised: "The engine's metrics do not say that prefix caching is on.",
   tokenize_unavailable: 'The engine did not answer the token questions of the plan in time, or not usefully.',
   token_ids_missing: "The engine's answer held no usable token ids.",
-  tokenizer_uncalibrated: 'The ids of /tokenize are not those that the chat endpoint prefills, and there is no render endpoint.',
+  tokenizer_uncalibrated: 'The ids of /tokenize are not those that the endpoint prefills, and there is no render endpoint.',
   prefix_diverges: "Rendered by the engine, the fork departs from the conversation's ids before the end of the head.",
   head_too_small: 'The shared part is smaller than one cache block.',
   head_over_cap: "The fork's prompt would be larger than summary.input_cap_tokens.",
