@@ -128,6 +128,8 @@ function messagesOfBlocks(body: Buffer, role: 'user' | 'assistant', blocks: read
         return null
     }
   }
+  // vLLM takes them of users too, and templates show them or not.
+  if (role === 'user' && (calls.length > 0 || thinking !== null)) return null
   const content = parts.length === 0 ? [] : [member('content', parts.length === 1 && texts.length === 1 ? texts[0]! : listOf(parts))]
   if (role === 'user') return content.length === 0 ? results : [...results, object([member('role', '"user"'), ...content])]
   return [object([
@@ -154,8 +156,10 @@ function resultOf(body: Buffer, block: Slice): Buffer | null {
   const result = (own: Buffer): Buffer => object([member('role', '"tool"'), member('tool_call_id', id), member('content', own)])
   if (content === undefined || isNull(body, content)) return result(Buffer.from('""'))
   if (body[content.start] === quote) return result(bytesOf(body, content))
+  const parts = elementsOf(body, content.start)
+  if (parts === null) return null
   const lines: string[] = []
-  for (const part of elementsOf(body, content.start) ?? []) {
+  for (const part of parts) {
     // Images and references to tools become messages of their own.
     if (stringMember(body, part, 'type') !== 'text') return null
     lines.push(stringMember(body, part, 'text') ?? '')
@@ -212,23 +216,36 @@ const sameOptions: ReadonlySet<string> = new Set(['model', 'stream', 'temperatur
 
 function optionsOf(body: Buffer, members: readonly Member[]): Buffer[] | null {
   const made: Buffer[] = []
-  let effort: Buffer | null = null
+  let effort: string | null = null
+  let isDisabled = false
   for (const { key, whole, value } of members) {
     if (sameOptions.has(key)) made.push(bytesOf(body, whole))
     if (isNull(body, value)) continue
-    if (key === 'stop_sequences') made.push(member('stop', bytesOf(body, value)))
+    if (key === 'stop_sequences') {
+      if (elementsOf(body, value.start) === null) return null
+      made.push(member('stop', bytesOf(body, value)))
+    }
     if (key === 'output_config') {
       const format = memberNamed(membersOf(body, value.start) ?? [], 'format')?.value
       // Its form is chat's `response_format`, which some renderers put into the prompt.
       if (format && !isNull(body, format)) made.push(member('response_format', bytesOf(body, format)))
-      effort ??= stringSlice(body, value, 'effort')
+      const given = stringMember(body, value, 'effort')
+      if (given !== null && !efforts.has(given)) return null
+      effort = given
+    }
+    if (key === 'thinking') {
+      const type = stringMember(body, value, 'type')
+      if (type === null || !thinkingTypes.has(type)) return null
+      isDisabled = type === 'disabled'
     }
   }
-  const thinking = memberNamed(members, 'thinking')?.value
   // Where the template knows no "none", vLLM says "low"; calibration sees the difference.
-  if (thinking && !isNull(body, thinking) && stringMember(body, thinking, 'type') === 'disabled') effort = Buffer.from('"none"')
-  return effort ? [...made, member('reasoning_effort', effort)] : made
+  if (isDisabled) effort = 'none'
+  return effort === null ? made : [...made, member('reasoning_effort', JSON.stringify(effort))]
 }
+
+const efforts: ReadonlySet<string> = new Set(['low', 'medium', 'high', 'xhigh', 'max'])
+const thinkingTypes: ReadonlySet<string> = new Set(['enabled', 'adaptive', 'disabled'])
 
 const quote = 0x22
 const openBrace = 0x7b

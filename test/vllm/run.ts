@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { engineContract } from '../contract/engine-contract.ts'
 import { installVllm, startRealEngine, type RealEngine, type RealEngineOptions } from '../helpers/real-engine.ts'
 import { forkSuite } from './fork-suite.ts'
+import { messagesConversion } from './messages-conversion.ts'
 import { responsesConversion } from './responses-conversion.ts'
 import { responsesForkSuite } from './responses-fork-suite.ts'
 import { thinkingForkSuite } from './thinking-fork-suite.ts'
@@ -11,6 +12,7 @@ import { thinkingForkSuite } from './thinking-fork-suite.ts'
 t.setTimeout(0)
 
 await t.test('the chat form of responses requests', async t => responsesConversion(t, await installVllm()))
+await t.test('the chat form of messages requests', async t => messagesConversion(t, await installVllm()))
 
 await withEngine({ model: 'large' }, async (t, engine) => {
   await t.test('the contract', t => engineContract(t, engine))
