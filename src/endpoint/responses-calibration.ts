@@ -2,13 +2,11 @@
 // tools: a response of one token that tells its prompt's ids, or the render endpoint where it does not.
 
 import { createHash } from 'node:crypto'
-import { readRendered, type Asking, type Calibrated, type Calibration } from '../engine/calibration.ts'
-import type { Answer } from '../engine/client.ts'
-import { member, object, renderBody, tokenizeBody, type Prompt } from '../engine/prompt.ts'
+import { isLater, later, readRendered, rendering, sameIds, type Asking, type Calibrated, type Calibration } from '../engine/calibration.ts'
+import { member, object, type Prompt } from '../engine/prompt.ts'
 import { ownMessages } from '../fork/build.ts'
 import { option, stringMember } from '../wire/chat-request.ts'
 import { bytesOf, elementsOf, membersOf, type Slice } from '../wire/json-slices.ts'
-import { readTokenIds } from '../wire/token-ids.ts'
 import type { ReadRequest } from './endpoint.ts'
 import { promptIds } from './responses-reply.ts'
 import { responsesAsChat } from './responses-to-chat.ts'
@@ -25,39 +23,32 @@ export async function calibrateResponses(request: ReadRequest, calibrated: Calib
   const chat = responsesAsChat(object([members]))?.chat
   if (!chat) return { state: 'uncalibrated' }
   const prompt: Prompt = { options: chat, messages: ownMessages(chat) }
-  const rendered = calibrated.proof === 'tokenize'
-    ? await ask('/tokenize', tokenizeBody(prompt, calibrated.dialect, true))
-    : await ask('/v1/chat/completions/render', renderBody(prompt, true, null))
-  const wanted = rendered?.status === 200 ? (calibrated.proof === 'tokenize' ? readTokenIds(rendered.body, '"tokens":[') : readRendered(rendered.body)) : null
-  if (wanted === null) return isLater(rendered) ? later : { state: 'uncalibrated' }
+  const wanted = await rendering(prompt, calibrated, ask)
+  if (wanted === 'unanswered') return later
+  if (wanted === null) return { state: 'uncalibrated' }
   // A server that hides the tools when none may be called renders another prompt then.
   for (const toolChoiceNone of [true, false]) {
     const choice = toolChoiceNone && chat.tools?.length ? [member('tool_choice', '"none"')] : []
     const ids = await prefilled([members, ...choice], ask)
     if (ids === 'unanswered' || ids === 'untold') return ids === 'untold' ? { state: 'unanswered', reason: 'token_ids_missing' } : later
-    if (ids !== null && ids.length === wanted.length && ids.every((id, i) => id === wanted[i])) return { ...calibrated, toolChoiceNone: toolChoiceNone && calibrated.toolChoiceNone }
+    if (ids !== null && sameIds(ids, wanted)) return { ...calibrated, toolChoiceNone: toolChoiceNone && calibrated.toolChoiceNone }
     if (choice.length === 0) break
   }
   return { state: 'uncalibrated' }
 }
-
-const later: Calibration = { state: 'unanswered', reason: 'tokenize_unavailable' }
 
 /** The ids that are prefilled; null where the engine refuses. */
 async function prefilled(members: readonly Buffer[], ask: Asking): Promise<Uint32Array | null | 'unanswered' | 'untold'> {
   const answer = await ask('/v1/responses', object([
     ...members, member('max_output_tokens', '1'), member('temperature', '0'), member('stream', 'false'), member('store', 'false'), member('enable_response_messages', 'true'),
   ]))
-  if (isLater(answer)) return 'unanswered'
+  // A gateway may hide the route.
+  if (isLater(answer) || answer?.status === 404 || answer?.status === 405) return 'unanswered'
   if (answer?.status !== 200) return null
   const told = promptIds(answer.body)
   if (told) return told
   const rendered = await ask('/v1/responses/render', object([...members, member('max_output_tokens', '1')]))
   return (rendered?.status === 200 ? readRendered(rendered.body) : null) ?? 'untold'
-}
-
-function isLater(answer: Answer | null): boolean {
-  return answer === null || answer.status >= 500 || [401, 403, 404, 405, 408, 429].includes(answer.status)
 }
 
 /** The members of a small request with the request's shapes and options, none of its text. */

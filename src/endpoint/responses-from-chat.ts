@@ -6,32 +6,7 @@ import { bytesOf } from '../wire/json-slices.ts'
 import { option } from '../wire/chat-request.ts'
 import { isDone, type SseEvent } from '../wire/sse.ts'
 import type { ReadRequest, ReplyTranslator } from './endpoint.ts'
-
-interface ChatReply {
-  readonly created?: number
-  readonly model?: string
-  readonly choices?: readonly ChatChoice[]
-  readonly usage?: ChatUsage | null
-  readonly error?: unknown
-}
-
-interface ChatChoice {
-  readonly delta?: ChatMessage
-  readonly message?: ChatMessage
-  readonly finish_reason?: string | null
-}
-
-interface ChatMessage {
-  readonly content?: string | null
-  readonly reasoning?: string | null
-  readonly reasoning_content?: string | null
-}
-
-interface ChatUsage {
-  readonly prompt_tokens?: number
-  readonly completion_tokens?: number
-  readonly prompt_tokens_details?: { readonly cached_tokens?: number | null } | null
-}
+import { readMadeReply, type MadeMessage, type MadeReply, type MadeUsage } from './made-chat-reply.ts'
 
 type Kind = 'reasoning' | 'message'
 
@@ -44,7 +19,7 @@ export class ResponseTranslator implements ReplyTranslator {
   #begun = false
   #ended = false
   #finish: string | null = null
-  #chat: ChatReply = {}
+  #chat: MadeReply = {}
 
   /** @param request that the reply answers: a response repeats what it asked for */
   constructor(request: ReadRequest) {
@@ -53,7 +28,7 @@ export class ResponseTranslator implements ReplyTranslator {
 
   /** The response for a whole chat completion; an error body stays as it is. */
   reply(json: Buffer): Buffer {
-    const chat = read(json)
+    const chat = readMadeReply(json)
     const [choice] = chat?.choices ?? []
     if (!chat || chat.error || !choice) return json
     this.#chat = chat
@@ -68,7 +43,7 @@ export class ResponseTranslator implements ReplyTranslator {
   events(event: SseEvent): SseEvent[] {
     if (event.data === null) return [event]
     if (isDone(event.data)) return this.#end(null)
-    const chat = read(event.data)
+    const chat = readMadeReply(event.data)
     if (!chat || chat.error) return [event]
     this.#chat = { ...this.#chat, ...chat }
     const events = this.#begin()
@@ -126,7 +101,7 @@ export class ResponseTranslator implements ReplyTranslator {
     return events
   }
 
-  #end(usage: ChatUsage | null): SseEvent[] {
+  #end(usage: MadeUsage | null): SseEvent[] {
     // An end without a finish is none.
     if (this.#ended || this.#finish === null) return []
     this.#ended = true
@@ -145,7 +120,7 @@ export class ResponseTranslator implements ReplyTranslator {
     return { raw, data: raw.subarray(lead.length, -2) }
   }
 
-  #response(usage: ChatUsage | null): object {
+  #response(usage: MadeUsage | null): object {
     const status = this.#finish === null ? 'in_progress' : this.#finish === 'length' ? 'incomplete' : 'completed'
     const echo = (key: string, otherwise: unknown = null): unknown => echoed(this.#request, key) ?? otherwise
     return {
@@ -180,7 +155,7 @@ function doneItem(kind: Kind, id: string, text: string, status: string | null): 
 }
 
 /** What the engine did not say stays unsaid. */
-function usageOf({ prompt_tokens: input = 0, completion_tokens: output = 0, prompt_tokens_details: details }: ChatUsage): object {
+function usageOf({ prompt_tokens: input = 0, completion_tokens: output = 0, prompt_tokens_details: details }: MadeUsage): object {
   const cached = details?.cached_tokens
   return {
     input_tokens: input,
@@ -191,7 +166,7 @@ function usageOf({ prompt_tokens: input = 0, completion_tokens: output = 0, prom
   }
 }
 
-function textsOf(message: ChatMessage | undefined): { content: string, thinking: string } {
+function textsOf(message: MadeMessage | undefined): { content: string, thinking: string } {
   return { content: message?.content ?? '', thinking: message?.reasoning ?? message?.reasoning_content ?? '' }
 }
 
@@ -202,14 +177,5 @@ function echoed(request: ReadRequest, key: string): unknown {
     return value && JSON.parse(bytesOf(request.body, value).toString('utf8'))
   } catch {
     return undefined
-  }
-}
-
-function read(json: Buffer): ChatReply | null {
-  try {
-    const value = JSON.parse(json.toString('utf8')) as ChatReply | null
-    return value !== null && typeof value === 'object' ? value : null
-  } catch {
-    return null
   }
 }

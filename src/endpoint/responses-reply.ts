@@ -2,7 +2,7 @@
 
 import { stringMember } from '../wire/chat-request.ts'
 import { bytesOf, elementsOf, isNull, memberNamed, membersOf, skipSpace, stringAt, type Member, type Slice } from '../wire/json-slices.ts'
-import { tokenCount, type ReplyState, type Usage } from '../wire/reply.ts'
+import { readUsage, type ReplyState, type Usage } from '../wire/reply.ts'
 import type { SseEvent } from '../wire/sse.ts'
 import { readTokenIds } from '../wire/token-ids.ts'
 
@@ -85,7 +85,7 @@ function addEnd(state: ReplyState, data: Buffer, members: readonly Member[]): bo
 function addFinish(state: ReplyState, json: Buffer, members: readonly Member[]): void {
   if (addError(state, json, members)) return
   const usage = memberNamed(members, 'usage')?.value
-  state.usage = (usage && readUsage(json, usage)) ?? state.usage
+  state.usage = (usage && usageIn(json, usage)) ?? state.usage
   state.toolCalls ||= outputOf(json, members).some((item) => isCall(json, item))
   const statusAt = memberNamed(members, 'status')?.value
   switch (statusAt && stringAt(json, statusAt)) {
@@ -145,19 +145,11 @@ interface WireUsage {
   input_tokens_details?: { cached_tokens?: unknown } | null
 }
 
-function readUsage(json: Buffer, slice: Slice): Usage | null {
-  let usage: WireUsage | null
+function usageIn(json: Buffer, slice: Slice): Usage | null {
   try {
-    usage = JSON.parse(json.toString('utf8', slice.start, slice.end)) as WireUsage | null
+    const usage = JSON.parse(json.toString('utf8', slice.start, slice.end)) as WireUsage | null
+    return usage && readUsage(usage.input_tokens, usage.output_tokens, usage.input_tokens_details?.cached_tokens)
   } catch {
     return null
-  }
-  if (usage === null || typeof usage !== 'object') return null
-  const promptTokens = tokenCount(usage.input_tokens)
-  const cached = tokenCount(usage.input_tokens_details?.cached_tokens)
-  return {
-    promptTokens,
-    completionTokens: tokenCount(usage.output_tokens),
-    cachedTokens: cached !== null && promptTokens !== null && cached > promptTokens ? null : cached,
   }
 }

@@ -2,10 +2,9 @@
 // Sources: vLLM 0.32, vllm/entrypoints/openai/responses/utils.py (construct_input_messages, construct_tool_dicts) and
 // protocol.py; vllm/tool_parsers/utils.py (get_function_tools). What it refuses, or what we cannot tell, is null.
 
-import { isUtf8 } from 'node:buffer'
-import { member, object } from '../engine/prompt.ts'
-import { readChatRequest, stringMember } from '../wire/chat-request.ts'
-import { bytesOf, elementsOf, isNull, memberNamed, membersOf, skipSpace, stringAt, type Member, type Slice } from '../wire/json-slices.ts'
+import { array, member, object } from '../engine/prompt.ts'
+import { readChatRequest, stringMember, topMembers } from '../wire/chat-request.ts'
+import { bytesOf, elementsOf, isNull, memberNamed, membersOf, stringAt, type Member, type Slice } from '../wire/json-slices.ts'
 import type { AsChat } from './endpoint.ts'
 
 /** Its top-level members too; no key twice. */
@@ -15,9 +14,8 @@ export interface ResponsesAsChat extends AsChat {
 
 /** @returns null where vLLM refuses the request, or where we cannot tell what it would make of it */
 export function responsesAsChat(body: Buffer): ResponsesAsChat | null {
-  if (!isUtf8(body)) return null
-  const members = membersOf(body, skipSpace(body, 0))
-  if (members === null || new Set(members.map(({ key }) => key)).size !== members.length) return null
+  const members = topMembers(body)
+  if (members === null) return null
   const conversation = conversationOf(body, members)
   const tools = toolsOf(body, memberNamed(members, 'tools')?.value)
   const options = optionsOf(body, members)
@@ -25,7 +23,7 @@ export function responsesAsChat(body: Buffer): ResponsesAsChat | null {
   const { messages, items, itemsEnd } = conversation
   const choice = tools.length === 0 ? null : toolChoiceOf(body, memberNamed(members, 'tool_choice')?.value)
   const chat = readChatRequest(object([
-    member('messages', listOf(messages)), ...tools, ...(choice ? [member('tool_choice', choice)] : []), ...options,
+    member('messages', array(messages)), ...tools, ...(choice ? [member('tool_choice', choice)] : []), ...options,
   ]))
   return chat && { chat, items, itemsEnd, members }
 }
@@ -99,7 +97,7 @@ function written({ role, content, reasoning, calls, answers }: Made): Buffer {
     member('role', JSON.stringify(role)),
     ...(content ? [member('content', content)] : []),
     ...(reasoning ? [member('reasoning', reasoning)] : []),
-    ...(calls.length > 0 ? [member('tool_calls', listOf(calls))] : []),
+    ...(calls.length > 0 ? [member('tool_calls', array(calls))] : []),
     ...(answers ? [member('tool_call_id', answers)] : []),
   ])
 }
@@ -151,7 +149,7 @@ function contentOf(body: Buffer, content: Slice): Buffer | null {
   if (body[content.start] === quote) return bytesOf(body, content)
   const parts = elementsOf(body, content.start)
   const made = parts?.map((part) => partOfContent(body, part))
-  return made && made.every((part) => part !== null) ? listOf(made) : null
+  return made && made.every((part) => part !== null) ? array(made) : null
 }
 
 function partOfContent(body: Buffer, part: Slice): Buffer | null {
@@ -230,7 +228,7 @@ function toolsOf(body: Buffer, value: Slice | undefined): Buffer[] | null {
     if (shown === null) return null
     made.push(...shown)
   }
-  return [member('tools', listOf(made))]
+  return [member('tools', array(made))]
 }
 
 function shownTools(body: Buffer, tool: Slice): Buffer[] | null {
@@ -361,9 +359,3 @@ function stringSlice(body: Buffer, of: Slice, key: string): Buffer | null {
 function flatName(namespace: Buffer, name: Buffer): Buffer {
   return Buffer.concat([namespace.subarray(0, -1), Buffer.from('__'), name.subarray(1)])
 }
-
-function listOf(values: readonly Buffer[]): Buffer {
-  return Buffer.concat([Buffer.from('['), ...values.flatMap((value, i) => (i === 0 ? [value] : [comma, value])), Buffer.from(']')])
-}
-
-const comma = Buffer.from(',')

@@ -109,7 +109,7 @@ function sampleWith(request: ChatRequest, traits: readonly string[]): Prompt {
   return { options: readChatRequest(body)!, messages }
 }
 
-const later: Calibration = { state: 'unanswered', reason: 'tokenize_unavailable' }
+export const later: Calibration = { state: 'unanswered', reason: 'tokenize_unavailable' }
 
 /** Calibrates one shape: one or two chats of one token, and a few small renderings. */
 export async function calibrate(request: ChatRequest, ask: Asking): Promise<Calibration> {
@@ -142,6 +142,16 @@ export async function calibrate(request: ChatRequest, ask: Asking): Promise<Cali
   const ids = rendered?.status === 200 ? readRendered(rendered.body) : null
   if (ids === null || !sameIds(ids, chatted.ids)) return untold ?? { state: 'uncalibrated' }
   return { state: 'calibrated', proof: 'render', dialect: { renamesReasoning: false, effortSetsThinking: false }, toolChoiceNone, replyKeys }
+}
+
+/** The ids that a proof tells for a prompt; null where it cannot, or not now. */
+export async function rendering(prompt: Prompt, { proof, dialect }: Calibrated, ask: Asking): Promise<Uint32Array | null | 'unanswered'> {
+  const answer = proof === 'tokenize'
+    ? await ask('/tokenize', tokenizeBody(prompt, dialect, true))
+    : await ask('/v1/chat/completions/render', renderBody(prompt, true, null))
+  if (isLater(answer)) return 'unanswered'
+  if (answer?.status !== 200) return null
+  return proof === 'tokenize' ? readTokenIds(answer.body, '"tokens":[') : readRendered(answer.body)
 }
 
 /** Ids of a render answer: an object since 0.18, a list before (serve/render/serving.py). */
@@ -179,7 +189,7 @@ function readReplyKeys(json: Buffer): ReplyKeys {
 }
 
 /** No answer, or one that says nothing about the prompt: the engine is busy, starting, or wants another credential. */
-function isLater(answer: Answer | null): boolean {
+export function isLater(answer: Answer | null): boolean {
   return answer === null || answer.status >= 500 || [401, 403, 408, 429].includes(answer.status)
 }
 
@@ -190,6 +200,6 @@ function dialects(prompt: Prompt): Dialect[] {
   return names.flatMap((renamesReasoning) => efforts.map((effortSetsThinking) => ({ renamesReasoning, effortSetsThinking })))
 }
 
-function sameIds(a: Uint32Array, b: Uint32Array): boolean {
+export function sameIds(a: Uint32Array, b: Uint32Array): boolean {
   return a.length === b.length && a.every((id, i) => id === b[i])
 }

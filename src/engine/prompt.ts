@@ -66,8 +66,13 @@ export function object(members: readonly Buffer[]): Buffer {
   return Buffer.concat([Buffer.from('{'), ...joined(members), Buffer.from('}')])
 }
 
+/** An array of values. */
+export function array(values: readonly Buffer[]): Buffer {
+  return Buffer.concat([Buffer.from('['), ...joined(values), Buffer.from(']')])
+}
+
 function messagesMember(messages: readonly Buffer[]): Buffer {
-  return Buffer.concat([Buffer.from('"messages":['), ...joined(messages), Buffer.from(']')])
+  return member('messages', array(messages))
 }
 
 const comma = Buffer.from(',')

@@ -3,7 +3,7 @@
 
 import type { ReadRequest } from '../endpoint/endpoint.ts'
 import { roleOf } from '../endpoint/role.ts'
-import { member, ownToolChoice } from '../engine/prompt.ts'
+import { array, member, ownToolChoice } from '../engine/prompt.ts'
 import { bytesOf } from '../wire/json-slices.ts'
 import { option, type ChatRequest, type Message } from '../wire/chat-request.ts'
 import type { FollowingMessage, ForkParts } from './parts.ts'
@@ -77,7 +77,5 @@ function splicedItems({ evidence: { endpoint, body, items, itemsEnd }, headLengt
   const end = itemsEnd[headLength - 1] ?? 0
   const head = end === 0 ? nothing : body.subarray(items[0]!.start, items[end - 1]!.end)
   const parts = [head, ...following.map((message) => message.items), directive].filter((part) => part.length > 0)
-  return member(endpoint.itemsKey, Buffer.concat([Buffer.from('['), ...parts.flatMap((part, i) => (i === 0 ? [part] : [comma, part])), Buffer.from(']')]))
+  return member(endpoint.itemsKey, array(parts))
 }
-
-const comma = Buffer.from(',')

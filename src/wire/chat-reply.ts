@@ -1,6 +1,6 @@
 // What a chat reply said in the end: finish, usage, errors, and, where asked, its text. Reads any split alike.
 
-import { tokenCount, type ReplyState, type Usage } from './reply.ts'
+import { readUsage, type ReplyState } from './reply.ts'
 import { isDone, type SseEvent } from './sse.ts'
 
 /** The parts of vLLM's chat replies and chunks that are read; all of it may be missing. */
@@ -49,8 +49,8 @@ export function addReply(state: ReplyState, json: Buffer): boolean {
     state.error = true
     return true
   }
-  const usage = reply.usage ? readUsage(reply.usage) : null
-  if (usage) state.usage = usage
+  const { usage } = reply
+  if (usage) state.usage = readUsage(usage.prompt_tokens, usage.completion_tokens, usage.prompt_tokens_details?.cached_tokens)
   let says = false
   for (const choice of Array.isArray(reply.choices) ? reply.choices : []) {
     if (choice === null || typeof choice !== 'object') continue
@@ -93,14 +93,4 @@ function addMessage(state: ReplyState, message: WireMessage): boolean {
   if (typeof thinking === 'string') state.thinking += thinking
   state.toolCalls ||= calls
   return content.trim() !== '' || thinking !== undefined || calls
-}
-
-function readUsage(usage: WireUsage): Usage {
-  const promptTokens = tokenCount(usage.prompt_tokens)
-  const cached = tokenCount(usage.prompt_tokens_details?.cached_tokens)
-  return {
-    promptTokens,
-    completionTokens: tokenCount(usage.completion_tokens),
-    cachedTokens: cached !== null && promptTokens !== null && cached > promptTokens ? null : cached,
-  }
 }

@@ -30,9 +30,8 @@ export interface ChatRequest {
  *   object, a key twice at the top level, no array of message objects
  */
 export function readChatRequest(body: Buffer): ChatRequest | null {
-  if (!isUtf8(body)) return null
-  const members = membersOf(body, skipSpace(body, 0))
-  if (members === null || new Set(members.map((member) => member.key)).size !== members.length) return null
+  const members = topMembers(body)
+  if (members === null) return null
   const messagesAt = memberNamed(members, 'messages')
   const slices = messagesAt && elementsOf(body, messagesAt.value.start)
   if (!slices) return null
@@ -47,6 +46,12 @@ export function readChatRequest(body: Buffer): ChatRequest | null {
   if (toolsAt && tools === null && !isNull(body, toolsAt.value)) return null
   const firstTurn = messages.findIndex((message) => !isFront(message.role))
   return { body, members, messages, frontLength: firstTurn < 0 ? messages.length : firstTurn, tools }
+}
+
+/** The members of a body that is a JSON object; null where it is none, not UTF-8, or has a key twice at the top level. */
+export function topMembers(body: Buffer): Member[] | null {
+  const members = isUtf8(body) ? membersOf(body, skipSpace(body, 0)) : null
+  return members !== null && new Set(members.map(({ key }) => key)).size === members.length ? members : null
 }
 
 /** Whether a body is JSON to the last byte: the slices alone do not look inside strings and numbers. */

@@ -27,6 +27,17 @@ export function emptyReply(): ReplyState {
   return { finish: null, usage: null, error: false, severalChoices: false, done: false, content: '', thinking: '', toolCalls: false }
 }
 
+/** Usage of what an engine wrote; more cached than there was to cache is none. */
+export function readUsage(prompt: unknown, completion: unknown, cached: unknown): Usage {
+  const promptTokens = tokenCount(prompt)
+  const cachedTokens = tokenCount(cached)
+  return {
+    promptTokens,
+    completionTokens: tokenCount(completion),
+    cachedTokens: cachedTokens !== null && promptTokens !== null && cachedTokens > promptTokens ? null : cachedTokens,
+  }
+}
+
 /** A number of tokens as an engine writes it, or null where it is none. */
 export function tokenCount(value: unknown): number | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null
