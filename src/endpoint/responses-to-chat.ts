@@ -108,12 +108,12 @@ function partOf(body: Buffer, item: Slice, isLast: boolean): Part | null {
   const typeAt = memberNamed(members, 'type')
   const type = typeAt ? stringAt(body, typeAt.value) : 'message'
   // vLLM goes on with an unfinished last item in place of answering it.
-  if (isLast && (type === 'message' || type === 'reasoning') && isUnfinished(stringMember(body, item, 'status'))) return null
+  if (isLast && (type === 'message' || type === 'reasoning') && isUnfinished(textOf(body, members, 'status'))) return null
   switch (type) {
-    case 'message': return messageOf(body, item, members)
+    case 'message': return messageOf(body, members)
     case 'reasoning': return reasoningOf(body, members)
-    case 'function_call': return functionCallOf(body, item, members)
-    case 'custom_tool_call': return customCallOf(body, item, members)
+    case 'function_call': return functionCallOf(body, members)
+    case 'custom_tool_call': return customCallOf(body, members)
     case 'function_call_output':
     case 'custom_tool_call_output': return outputOf(body, members)
     default: return null
@@ -124,8 +124,8 @@ function isUnfinished(status: string | null): boolean {
   return status === 'in_progress' || status === 'incomplete'
 }
 
-function messageOf(body: Buffer, item: Slice, members: readonly Member[]): Part | null {
-  const role = stringMember(body, item, 'role')
+function messageOf(body: Buffer, members: readonly Member[]): Part | null {
+  const role = textOf(body, members, 'role')
   const content = memberNamed(members, 'content')?.value
   if (content === undefined) return null
   if (role === 'assistant') {
@@ -140,8 +140,10 @@ function messageOf(body: Buffer, item: Slice, members: readonly Member[]): Part 
 /** Of an assistant's texts vLLM takes the first alone. */
 function firstText(body: Buffer, content: Slice): Buffer | null {
   const first = elementsOf(body, content.start)?.[0]
-  const type = first && stringMember(body, first, 'type')
-  return first && (type === 'output_text' || type === 'input_text') ? stringSlice(body, first, 'text') : null
+  const members = first && membersOf(body, first.start)
+  if (!members) return null
+  const type = textOf(body, members, 'type')
+  return type === 'output_text' || type === 'input_text' ? stringSlice(body, members, 'text') : null
 }
 
 /** Text or parts as chat has them; null for what is neither text nor image. */
@@ -153,13 +155,15 @@ function contentOf(body: Buffer, content: Slice): Buffer | null {
 }
 
 function partOfContent(body: Buffer, part: Slice): Buffer | null {
-  switch (stringMember(body, part, 'type')) {
+  const members = membersOf(body, part.start)
+  if (members === null) return null
+  switch (textOf(body, members, 'type')) {
     case 'input_text': {
-      const text = stringSlice(body, part, 'text')
+      const text = stringSlice(body, members, 'text')
       return text && object([member('type', '"text"'), member('text', text)])
     }
     case 'input_image': {
-      const url = stringSlice(body, part, 'image_url')
+      const url = stringSlice(body, members, 'image_url')
       return url && object([member('type', '"image_url"'), member('image_url', object([member('url', url)]))])
     }
     default: return null
@@ -176,16 +180,16 @@ function reasoningOf(body: Buffer, members: readonly Member[]): Part | null {
     const parts = elementsOf(body, list.start)
     if (parts === null) return null
     if (parts.length === 0) continue
-    const text = stringSlice(body, parts[0]!, 'text')
+    const text = stringSlice(body, membersOf(body, parts[0]!.start) ?? [], 'text')
     return text && { role: 'assistant', reasoning: text }
   }
   return { role: 'assistant', reasoning: Buffer.from('""') }
 }
 
-function functionCallOf(body: Buffer, item: Slice, members: readonly Member[]): Part | null {
-  const id = stringSlice(body, item, 'call_id')
-  const name = stringSlice(body, item, 'name')
-  const args = stringSlice(body, item, 'arguments')
+function functionCallOf(body: Buffer, members: readonly Member[]): Part | null {
+  const id = stringSlice(body, members, 'call_id')
+  const name = stringSlice(body, members, 'name')
+  const args = stringSlice(body, members, 'arguments')
   const namespace = memberNamed(members, 'namespace')?.value
   if (!id || !name || !args) return null
   if (namespace === undefined || isNull(body, namespace)) return callPart(id, name, args)
@@ -195,9 +199,9 @@ function functionCallOf(body: Buffer, item: Slice, members: readonly Member[]): 
 }
 
 /** vLLM shows the model a function with one text in place of a tool that takes free text. */
-function customCallOf(body: Buffer, item: Slice, members: readonly Member[]): Part | null {
-  const id = stringSlice(body, item, 'call_id')
-  const name = stringSlice(body, item, 'name')
+function customCallOf(body: Buffer, members: readonly Member[]): Part | null {
+  const id = stringSlice(body, members, 'call_id')
+  const name = stringSlice(body, members, 'name')
   const inputAt = memberNamed(members, 'input')?.value
   const input = inputAt && stringAt(body, inputAt)
   if (!id || !name || typeof input !== 'string') return null
@@ -233,7 +237,7 @@ function toolsOf(body: Buffer, value: Slice | undefined): Buffer[] | null {
 
 function shownTools(body: Buffer, tool: Slice): Buffer[] | null {
   const members = membersOf(body, tool.start)
-  const type = members && stringMember(body, tool, 'type')
+  const type = members && textOf(body, members, 'type')
   if (!members || type === null) return null
   switch (type) {
     case 'function': return functionTool(body, members, null)
@@ -285,7 +289,7 @@ function namespacedTools(body: Buffer, members: readonly Member[]): Buffer[] | n
   const made: Buffer[] = []
   for (const tool of tools) {
     const inner = membersOf(body, tool.start)
-    const type = inner && stringMember(body, tool, 'type')
+    const type = inner && textOf(body, inner, 'type')
     if (!inner || (type !== 'function' && type !== 'custom')) return null
     const shown = type === 'function' ? functionTool(body, inner, bytesOf(body, namespace)) : []
     if (shown === null) return null
@@ -301,7 +305,7 @@ function toolOf(members: readonly Buffer[]): Buffer {
 /** `auto`, `none` and `required` as they are, a named function as chat names it; anything else forces something. */
 function toolChoiceOf(body: Buffer, value: Slice | undefined): Buffer | null {
   if (value === undefined || isNull(body, value)) return null
-  const name = body[value.start] === quote ? null : stringSlice(body, value, 'name')
+  const name = body[value.start] === quote ? null : stringSlice(body, membersOf(body, value.start) ?? [], 'name')
   return name ? toolOf([member('name', name)]) : bytesOf(body, value)
 }
 
@@ -329,7 +333,7 @@ function optionsOf(body: Buffer, members: readonly Member[]): Buffer[] | null {
 }
 
 function effortOf(body: Buffer, reasoning: Slice): Buffer[] {
-  const effort = stringSlice(body, reasoning, 'effort')
+  const effort = stringSlice(body, membersOf(body, reasoning.start) ?? [], 'effort')
   return effort ? [member('reasoning_effort', effort)] : []
 }
 
@@ -349,9 +353,14 @@ function plainMessage(role: string, content: Buffer): Buffer {
   return object([member('role', JSON.stringify(role)), member('content', content)])
 }
 
-/** The JSON string under a key of an object, quotes and all. */
-function stringSlice(body: Buffer, of: Slice, key: string): Buffer | null {
-  const value = memberNamed(membersOf(body, of.start) ?? [], key)?.value
+function textOf(body: Buffer, members: readonly Member[], key: string): string | null {
+  const value = memberNamed(members, key)?.value
+  return value ? stringAt(body, value) : null
+}
+
+/** The JSON string under a key, quotes and all. */
+function stringSlice(body: Buffer, members: readonly Member[], key: string): Buffer | null {
+  const value = memberNamed(members, key)?.value
   return value && body[value.start] === quote ? bytesOf(body, value) : null
 }
 
