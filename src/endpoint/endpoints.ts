@@ -3,9 +3,10 @@
 import { openAiErrors, type ErrorForm } from '../errors.ts'
 import { chat } from './chat.ts'
 import type { Endpoint } from './endpoint.ts'
+import { messages } from './messages.ts'
 import { responses } from './responses.ts'
 
-export const endpoints: readonly Endpoint[] = [chat, responses]
+export const endpoints: readonly Endpoint[] = [chat, responses, messages]
 
 /** @param path the decoded path without the query */
 export function endpointAt(path: string): Endpoint | undefined {

@@ -3,12 +3,10 @@
 // is known: enough to say how warm a request is that goes out as it came, not to send another in its place.
 
 import { createHash } from 'node:crypto'
-import { readRendered, type Asking, type Calibrated, type Calibration } from '../engine/calibration.ts'
-import type { Answer } from '../engine/client.ts'
-import { member, object, renderBody, tokenizeBody, type Prompt } from '../engine/prompt.ts'
+import { isLater, later, readRendered, rendering, sameIds, type Asking, type Calibrated, type Calibration } from '../engine/calibration.ts'
+import { member, object, type Prompt } from '../engine/prompt.ts'
 import { ownMessages } from '../fork/build.ts'
 import { memberNamed, membersOf, bytesOf, elementsOf } from '../wire/json-slices.ts'
-import { readTokenIds } from '../wire/token-ids.ts'
 import type { ReadRequest } from './endpoint.ts'
 import { messagesOptions } from './messages-options.ts'
 import { promptTokens } from './messages-reply.ts'
@@ -25,11 +23,9 @@ export async function calibrateMessages(request: ReadRequest, calibrated: Calibr
   const chat = messagesAsChat(object([members]))?.chat
   if (!chat) return { state: 'uncalibrated' }
   const prompt: Prompt = { options: chat, messages: ownMessages(chat) }
-  const told = calibrated.proof === 'tokenize'
-    ? await ask('/tokenize', tokenizeBody(prompt, calibrated.dialect, true))
-    : await ask('/v1/chat/completions/render', renderBody(prompt, true, null))
-  const wanted = told?.status === 200 ? (calibrated.proof === 'tokenize' ? readTokenIds(told.body, '"tokens":[') : readRendered(told.body)) : null
-  if (wanted === null) return isLater(told) ? later : { state: 'uncalibrated' }
+  const wanted = await rendering(prompt, calibrated, ask)
+  if (wanted === 'unanswered') return later
+  if (wanted === null) return { state: 'uncalibrated' }
 
   const one = member('max_tokens', '1')
   for (const toolChoiceNone of [true, false]) {
@@ -38,7 +34,7 @@ export async function calibrateMessages(request: ReadRequest, calibrated: Calibr
     if (rendered !== null && [403, 404, 405, 501].includes(rendered.status)) break
     if (isLater(rendered)) return later
     const ids = rendered?.status === 200 ? readRendered(rendered.body) : null
-    if (ids !== null && ids.length === wanted.length && ids.every((id, i) => id === wanted[i])) {
+    if (ids !== null && sameIds(ids, wanted)) {
       return { ...calibrated, toolChoiceNone: toolChoiceNone && calibrated.toolChoiceNone }
     }
     if (choice.length === 0) return { state: 'uncalibrated' }
@@ -46,12 +42,6 @@ export async function calibrateMessages(request: ReadRequest, calibrated: Calibr
   const answer = await ask('/v1/messages', object([members, one, member('temperature', '0'), member('stream', 'false')]))
   if (isLater(answer)) return later
   return answer?.status === 200 && countIn(answer.body) === wanted.length ? { ...calibrated, countedOnly: true } : { state: 'uncalibrated' }
-}
-
-const later: Calibration = { state: 'unanswered', reason: 'tokenize_unavailable' }
-
-function isLater(answer: Answer | null): boolean {
-  return answer === null || answer.status >= 500 || [401, 403, 408, 429].includes(answer.status)
 }
 
 function countIn(json: Buffer): number | null {

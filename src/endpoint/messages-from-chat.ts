@@ -4,26 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { isDone, type SseEvent } from '../wire/sse.ts'
 import type { ReplyTranslator } from './endpoint.ts'
-
-interface ChatReply {
-  readonly id?: string
-  readonly model?: string
-  readonly choices?: readonly { readonly delta?: ChatMessage, readonly message?: ChatMessage, readonly finish_reason?: string | null, readonly stop_reason?: unknown }[]
-  readonly usage?: ChatUsage | null
-  readonly error?: unknown
-}
-
-interface ChatMessage {
-  readonly content?: string | null
-  readonly reasoning?: string | null
-  readonly reasoning_content?: string | null
-}
-
-interface ChatUsage {
-  readonly prompt_tokens?: number
-  readonly completion_tokens?: number
-  readonly prompt_tokens_details?: { readonly cached_tokens?: number | null } | null
-}
+import { readMadeReply, type MadeMessage, type MadeReply, type MadeUsage } from './made-chat-reply.ts'
 
 export class MessageTranslator implements ReplyTranslator {
   #begun = false
@@ -34,7 +15,7 @@ export class MessageTranslator implements ReplyTranslator {
 
   /** The message for a whole chat completion; an error body stays as it is. */
   reply(json: Buffer): Buffer {
-    const chat = read(json)
+    const chat = readMadeReply(json)
     const [choice] = chat?.choices ?? []
     if (!chat || chat.error || !choice) return json
     const { text, thinking } = textsOf(choice.message)
@@ -53,7 +34,7 @@ export class MessageTranslator implements ReplyTranslator {
   events(event: SseEvent): SseEvent[] {
     if (event.data === null) return [event]
     if (isDone(event.data)) return [...this.#close(), ...this.#end(null), written('message_stop', {})]
-    const chat = read(event.data)
+    const chat = readMadeReply(event.data)
     if (!chat || chat.error) return [event]
     const events = this.#begin(chat)
     const [choice] = chat.choices ?? []
@@ -65,11 +46,11 @@ export class MessageTranslator implements ReplyTranslator {
     return events
   }
 
-  #begin(chat: ChatReply): SseEvent[] {
+  #begin(chat: MadeReply): SseEvent[] {
     if (this.#begun) return []
     this.#begun = true
     const message = {
-      id: chat.id, type: 'message', role: 'assistant', content: [], model: chat.model, stop_reason: null, stop_sequence: null, usage: { output_tokens: 0, input_tokens: chat.usage?.prompt_tokens ?? 0 },
+      id: chat.id, type: 'message', role: 'assistant', content: [], model: chat.model, stop_reason: null, stop_sequence: null, usage: { input_tokens: chat.usage?.prompt_tokens ?? 0, output_tokens: 0 },
     }
     return [written('message_start', { message })]
   }
@@ -90,7 +71,7 @@ export class MessageTranslator implements ReplyTranslator {
     return [...signed, written('content_block_stop', { index: this.#index++ })]
   }
 
-  #end(usage: ChatUsage | null | undefined): SseEvent[] {
+  #end(usage: MadeUsage | null | undefined): SseEvent[] {
     if (this.#ended || this.#stop.reason === null) return []
     this.#ended = true
     return [written('message_delta', { delta: { stop_reason: this.#stop.reason, stop_sequence: this.#stop.sequence }, usage: usageOf(usage) })]
@@ -103,16 +84,17 @@ function stopOf(finish: string | null | undefined, stop: unknown): { reason: str
   return typeof stop === 'string' ? { reason: 'stop_sequence', sequence: stop } : { reason: 'end_turn', sequence: null }
 }
 
-function usageOf(usage: ChatUsage | null | undefined): object {
+/** What was cached is counted apart where the engine tells it (_build_anthropic_usage). */
+function usageOf(usage: MadeUsage | null | undefined): object {
   const cached = usage?.prompt_tokens_details?.cached_tokens ?? null
   return {
-    output_tokens: usage?.completion_tokens ?? 0,
     input_tokens: Math.max(0, (usage?.prompt_tokens ?? 0) - (cached ?? 0)),
+    output_tokens: usage?.completion_tokens ?? 0,
     ...(cached === null ? {} : { cache_read_input_tokens: cached }),
   }
 }
 
-function textsOf(message: ChatMessage | undefined): { text: string, thinking: string } {
+function textsOf(message: MadeMessage | undefined): { text: string, thinking: string } {
   return { text: message?.content ?? '', thinking: message?.reasoning ?? message?.reasoning_content ?? '' }
 }
 
@@ -124,12 +106,4 @@ function newSignature(): string {
 function written(type: string, members: object): SseEvent {
   const data = Buffer.from(JSON.stringify({ type, ...members }))
   return { raw: Buffer.concat([Buffer.from(`event: ${type}\ndata: `), data, Buffer.from('\n\n')]), data }
-}
-
-function read(json: Buffer): ChatReply | null {
-  try {
-    return JSON.parse(json.toString('utf8')) as ChatReply | null
-  } catch {
-    return null
-  }
 }

@@ -2,10 +2,9 @@
 // Source: vLLM 0.32, vllm/entrypoints/anthropic/serving.py (to_chat_completion_request). What it refuses, or what we
 // cannot tell, is null. `cache_control` means nothing to it.
 
-import { isUtf8 } from 'node:buffer'
-import { member, object } from '../engine/prompt.ts'
-import { readChatRequest, stringMember } from '../wire/chat-request.ts'
-import { bytesOf, elementsOf, isNull, memberNamed, membersOf, skipSpace, stringAt, type Member, type Slice } from '../wire/json-slices.ts'
+import { array, member, object } from '../engine/prompt.ts'
+import { readChatRequest, stringMember, topMembers } from '../wire/chat-request.ts'
+import { bytesOf, elementsOf, isNull, memberNamed, membersOf, stringAt, type Member, type Slice } from '../wire/json-slices.ts'
 import type { AsChat } from './endpoint.ts'
 
 /** Its top-level members too; no key twice. */
@@ -15,9 +14,8 @@ export interface MessagesAsChat extends AsChat {
 
 /** @returns null where vLLM refuses the request, or where we cannot tell what it would make of it */
 export function messagesAsChat(body: Buffer): MessagesAsChat | null {
-  if (!isUtf8(body)) return null
-  const members = membersOf(body, skipSpace(body, 0))
-  if (members === null || new Set(members.map(({ key }) => key)).size !== members.length) return null
+  const members = topMembers(body)
+  if (members === null) return null
   const system = systemOf(body, memberNamed(members, 'system')?.value)
   const messagesAt = memberNamed(members, 'messages')?.value
   const items = messagesAt && elementsOf(body, messagesAt.start)
@@ -36,7 +34,7 @@ export function messagesAsChat(body: Buffer): MessagesAsChat | null {
   }
   const choice = toolChoiceOf(body, memberNamed(members, 'tool_choice')?.value)
   if (choice === null) return null
-  const chat = readChatRequest(object([member('messages', listOf(messages)), ...tools, ...choice, ...options]))
+  const chat = readChatRequest(object([member('messages', array(messages)), ...tools, ...choice, ...options]))
   return chat && { chat, items, itemsEnd, members }
 }
 
@@ -130,12 +128,12 @@ function messagesOfBlocks(body: Buffer, role: 'user' | 'assistant', blocks: read
   }
   // vLLM takes them of users too, and templates show them or not.
   if (role === 'user' && (calls.length > 0 || thinking !== null)) return null
-  const content = parts.length === 0 ? [] : [member('content', parts.length === 1 && texts.length === 1 ? texts[0]! : listOf(parts))]
+  const content = parts.length === 0 ? [] : [member('content', parts.length === 1 && texts.length === 1 ? texts[0]! : array(parts))]
   if (role === 'user') return content.length === 0 ? results : [...results, object([member('role', '"user"'), ...content])]
   return [object([
     member('role', '"assistant"'), ...content,
     ...(thinking === null ? [] : [member('reasoning', text(thinking))]),
-    ...(calls.length > 0 ? [member('tool_calls', listOf(calls))] : []),
+    ...(calls.length > 0 ? [member('tool_calls', array(calls))] : []),
   ])]
 }
 
@@ -186,7 +184,7 @@ function toolsOf(body: Buffer, value: Slice | undefined): Buffer[] | null {
     if (parameters === null) return null
     made.push(object([member('type', '"function"'), member('function', object([...own, member('parameters', parameters)]))]))
   }
-  return made.length === 0 ? [] : [member('tools', listOf(made))]
+  return made.length === 0 ? [] : [member('tools', array(made))]
 }
 
 /** A schema without a type is given one, behind what it has. */
@@ -263,9 +261,3 @@ function stringSlice(body: Buffer, of: Slice, key: string): Buffer | null {
   const value = memberNamed(membersOf(body, of.start) ?? [], key)?.value
   return value && body[value.start] === quote ? bytesOf(body, value) : null
 }
-
-function listOf(values: readonly Buffer[]): Buffer {
-  return Buffer.concat([Buffer.from('['), ...values.flatMap((value, i) => (i === 0 ? [value] : [comma, value])), Buffer.from(']')])
-}
-
-const comma = Buffer.from(',')

@@ -89,8 +89,10 @@ function stopOf(finish: string, stop: string | null, called: boolean): { stop_re
 
 /** Cached tokens are told only with --enable-prompt-tokens-details, and then counted apart. */
 function usageOf({ prompt, settings }: MessagesJob, completion: number, cached: number): object {
-  if (!settings.promptTokensDetails) return { input_tokens: prompt.length, output_tokens: completion }
-  return { input_tokens: prompt.length - cached, output_tokens: completion, cache_read_input_tokens: cached }
+  const { promptTokensDetails, prefixCaching, blockSize } = settings
+  if (!promptTokensDetails) return { input_tokens: prompt.length, output_tokens: completion }
+  const created = prefixCaching ? Math.max(0, Math.floor(prompt.length / blockSize) * blockSize - cached) : 0
+  return { input_tokens: prompt.length - cached - created, output_tokens: completion, cache_creation_input_tokens: created, cache_read_input_tokens: cached }
 }
 
 function signature(): string {
@@ -152,7 +154,7 @@ class BlockStream {
     this.#begun = true
     const { id, model, prompt } = this.#job
     this.#send('message_start', {
-      message: { id, type: 'message', role: 'assistant', content: [], model, stop_reason: null, stop_sequence: null, usage: { output_tokens: 0, input_tokens: prompt.length } },
+      message: { id, type: 'message', role: 'assistant', content: [], model, stop_reason: null, stop_sequence: null, usage: { input_tokens: prompt.length, output_tokens: 0 } },
     })
   }
 

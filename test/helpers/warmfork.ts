@@ -125,7 +125,10 @@ export async function startWarmfork(t: { teardown(handler: () => Promise<void>):
 
   return {
     spoken, app, engine, port, logged, script, line, write,
-    asChat: (body) => JSON.parse(spoken.endpoint.read(body)!.chat.body.toString('utf8')) as ChatBody,
+    asChat(body) {
+      const chat = JSON.parse(spoken.endpoint.read(body)!.chat.body.toString('utf8')) as ChatBody
+      return { ...chat, messages: chat.messages.map((message) => (spoken.dropsEmptyTexts && message.role === 'assistant' ? { ...message, content: message.content ?? '' } : message)) }
+    },
     chat: (body, sending) => chat(port, body, sending),
     begin: (body, sending) => begin(port, sent(body, sending)),
     engineAlone: (body, sending) => chat(engine.port, body, sending),
@@ -197,6 +200,9 @@ export function sameForAll(reply: Pick<Reply, 'body'>): string {
     .replace(/"(id|item_id|call_id)":"(resp|rs|msg|fc|ctc|chatcmpl-tool)[_-][^"]*"/g, '"$1":"$2"')
     .replace(/"created(_at)?":\d+/g, '"created$1":0')
     .replace(/"(cached_tokens|created_cache_tokens|cache_write_tokens)":\d+/g, '"$1":0')
+    .replace(/"signature":"\w*"/g, '"signature":""')
+    .replace(/"input_tokens":(\d+),"output_tokens":(\d+)((?:,"cache_\w+_input_tokens":\d+)*)/g, (_, fresh, output, apart) =>
+      `"prompt":${[fresh, ...apart.matchAll(/\d+/g)].reduce((sum, count) => sum + Number(count), 0)},"output":${output}`)
 }
 
 /** Whether the engine was asked to generate for a client: calibrations are questions of warmfork's own. */

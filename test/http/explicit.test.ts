@@ -3,6 +3,7 @@
 import t from 'tap'
 import { reasons } from '../../src/receipt/reasons.ts'
 import { overEndpoints } from '../helpers/endpoints/all.ts'
+import { confirmedOn } from '../helpers/endpoints/spoken.ts'
 import { isFork, opencodeSession, startWarmfork, streamed, whenForked } from '../helpers/warmfork.ts'
 
 overEndpoints(t, async (t, spoken) => {
@@ -112,7 +113,7 @@ overEndpoints(t, async (t, spoken) => {
       t.strictSame(messages.slice(0, -2), session.main.messages)
       t.strictSame(messages.at(-2), { role: 'assistant', content: 'The main reply.' })
       t.ok(messages.at(-1)!.content!.endsWith('Only the open ends, please.'))
-      t.match(await byId.outcome(reply), { valid: true, prompt_ids_confirmed: true })
+      t.match(await byId.outcome(reply), { valid: true, prompt_ids_confirmed: confirmedOn(spoken) })
     })
 
     t.test(`a summary by an id that nobody has is a 422 with the reason, ${form}`, async (t) => {

@@ -53,7 +53,7 @@ const onSummary: readonly (readonly [{ prototype: any }, string])[] = [
 
 /** warmfork before a simulator, with an upstream of the test's making. */
 async function startOver(t: Test, spoken: Spoken, wrap: (upstream: Upstream) => Upstream['exchange']) {
-  const engine = await startSimulator({ record: true })
+  const engine = await startSimulator({ record: true, ...spoken.engine })
   const upstream = createUpstream({ origin: engine.url, connectTimeoutMs: 1_000 })
   t.teardown(async () => {
     await upstream.close()

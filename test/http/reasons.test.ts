@@ -107,10 +107,10 @@ const rows: Record<Exclude<Reason, 'endpoint_changed'>, readonly Row[]> = {
   ],
   tokenize_unavailable: [
     { when: '/tokenize answers 500', before: faultThenMain({ kind: 'answer', status: 500, body: '{}' }) },
-    { when: '/tokenize is not there', before: faultThenMain({ kind: 'answer', status: 404, body: '{"detail":"Not Found"}' }) },
+    { when: '/tokenize is not there, nor another that renders', engine: { scaleOut: false }, before: faultThenMain({ kind: 'answer', status: 404, body: '{"detail":"Not Found"}' }) },
   ],
   token_ids_missing: [
-    { when: '/tokenize answers ids that are not integers', before: faultThenMain(strangeIds) },
+    { when: '/tokenize answers ids that are not integers', engine: { scaleOut: false }, before: faultThenMain(strangeIds) },
     {
       when: '/tokenize answers ids that are not integers since it was calibrated',
       before: async (warmfork, session) => {
@@ -120,13 +120,26 @@ const rows: Record<Exclude<Reason, 'endpoint_changed'>, readonly Row[]> = {
       },
     },
   ],
-  tokenizer_uncalibrated: [{ when: 'chat prefills other ids than /tokenize tells', engine: { chatPrompt: (rendered) => `${rendered} ` } }],
-  prefix_diverges: [{
-    when: "a new user message makes the template drop the conversation's reasoning, and token ids cannot give what is asked for",
-    session: () => opencodeSession({ reasoning: 'reasoning' }),
-    needs: ['logprobs'],
-    summary: ({ summary }) => ({ ...summary, logprobs: true }),
-  }],
+  tokenizer_uncalibrated: [
+    { when: 'chat prefills other ids than /tokenize tells', engine: { scaleOut: false, chatPrompt: (rendered) => `${rendered} ` } },
+    { when: 'nothing tells what the endpoint prefills', on: ['messages'], engine: { scaleOut: false } },
+  ],
+  prefix_diverges: [
+    {
+      when: "a new user message makes the template drop the conversation's reasoning, and token ids cannot give what is asked for",
+      session: () => opencodeSession({ reasoning: 'reasoning' }),
+      needs: ['logprobs'],
+      summary: ({ summary }) => ({ ...summary, logprobs: true }),
+    },
+    {
+      when: "a new user message makes the template drop the conversation's reasoning, and nothing tells how the model thinks",
+      session: () => opencodeSession({ reasoning: 'reasoning' }),
+      before: async (warmfork, session) => {
+        warmfork.script.fault = ({ path }) => path === '/detokenize' ? { kind: 'answer', status: 404, body: '{"detail":"Not Found"}' } : undefined
+        await warmfork.main(session)
+      },
+    },
+  ],
   head_too_small: [{ when: 'the shared part does not fill one cache block', engine: { blockSize: 4096 } }],
   head_over_cap: [{ when: 'the fork is larger than summary.input_cap_tokens', config: { summary: { input_cap_tokens: 1_000 } } }],
   window_exceeded: [{ when: 'the window leaves less than the agent asks for', engine: { maxModelLen: 3_000 } }],
@@ -141,6 +154,7 @@ const rows: Record<Exclude<Reason, 'endpoint_changed'>, readonly Row[]> = {
   }],
   unforkable_options: [
     { when: 'the summary asks for two choices', needs: ['n'], anyOrder: true, summary: ({ summary }) => ({ ...summary, n: 2 }) },
+    { when: 'the summary brings a prompt of its own', on: ['messages'], headers: explicit, rewrite: (json) => json.replace('{', '{"kv_transfer_params":{"do_remote_prefill":false},') },
     { when: 'the summary asks for prompt log-probabilities', needs: ['prompt_logprobs'], summary: ({ summary }) => ({ ...summary, prompt_logprobs: 0 }) },
     ...[['store', 'true'], ['conversation', '"conv_1"'], ['previous_response_id', '"resp_1"'], ['background', 'true']].map(([key, value]): Row => ({
       when: `the summary says ${key}, so the engine may keep what we do not see`, on: ['responses'], headers: explicit,

@@ -32,7 +32,7 @@ function shapesOf({ parts }: ChatReply): string[] {
 }
 
 /** Counts that completions do not give. */
-const uncounted = ['completion_tokens_details', 'created_cache_tokens']
+const uncounted = ['completion_tokens_details', 'created_cache_tokens', 'cache_creation_input_tokens']
 
 function shapeOf(value: unknown, key = ''): unknown {
   if (Array.isArray(value)) return value.map((element) => shapeOf(element))

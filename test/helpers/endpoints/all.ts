@@ -2,10 +2,11 @@
 
 import type { Test } from 'tap'
 import { spokenChat } from './chat.ts'
+import { spokenMessages } from './messages.ts'
 import { spokenResponses } from './responses.ts'
 import type { Spoken } from './spoken.ts'
 
-export const spokenEndpoints: readonly Spoken[] = [spokenChat, spokenResponses]
+export const spokenEndpoints: readonly Spoken[] = [spokenChat, spokenResponses, spokenMessages]
 
 /** Runs a suite on every endpoint. */
 export function overEndpoints(t: Pick<Test, 'test'>, suite: (t: Test, spoken: Spoken) => Promise<void>): void {

@@ -4,13 +4,14 @@ import { messages } from '../../../src/endpoint/messages.ts'
 import { parts, type Message, type Spoken } from './spoken.ts'
 
 /** Members that a message knows under another name, or not at all. */
-const renamed = new Set(['messages', 'tools', 'tool_choice', 'max_tokens', 'max_completion_tokens', 'response_format', 'reasoning_effort', 'stream_options', 'return_token_ids', 'logprobs', 'stop'])
+const renamed = new Set(['messages', 'tools', 'tool_choice', 'max_tokens', 'max_completion_tokens', 'response_format', 'reasoning_effort', 'stream_options', 'return_token_ids', 'logprobs', 'stop', 'seed'])
 
 export const spokenMessages: Spoken = {
   endpoint: messages,
   engine: { scaleOut: true },
+  dropsEmptyTexts: true,
   // Nothing tells token ids here, and a stream that fails says so in its own words.
-  lacks: ['n', 'prompt_logprobs', 'max_completion_tokens', 'logprobs', 'return_token_ids', 'seed', 'an aborted finish'],
+  lacks: ['n', 'prompt_logprobs', 'max_completion_tokens', 'logprobs', 'return_token_ids', 'seed', 'an aborted finish', 'told prompt ids', 'no limit', 'mm_processor_kwargs', 'include_reasoning'],
   write({ messages: said, tools, ...body }) {
     const [first] = said
     const apart = first?.role === 'system' && typeof first.content === 'string' && first.content !== ''
@@ -19,7 +20,7 @@ export const spokenMessages: Spoken = {
     const effort = body['reasoning_effort']
     return {
       ...Object.fromEntries(Object.entries(body).filter(([key]) => !renamed.has(key))),
-      max_tokens: body['max_tokens'] ?? body['max_completion_tokens'] ?? 8_000,
+      max_tokens: body['max_tokens'] ?? body['max_completion_tokens'] ?? 2_000,
       ...(apart ? { system: first.content } : {}),
       messages: grouped(said.slice(apart ? 1 : 0)),
       ...(tools ? { tools: tools.map(({ function: { name, description, parameters } }) => ({ name, description, input_schema: parameters })) } : {}),
@@ -44,7 +45,7 @@ export const spokenMessages: Spoken = {
     }
   },
   canned(texts) {
-    const message = { id: 'msg_1', type: 'message', role: 'assistant', content: [{ type: 'text', text: texts.join('') }], model: 'm', stop_reason: 'end_turn', stop_sequence: null, usage: { input_tokens: 3, output_tokens: 1 } }
+    const message = { id: 'msg_1', type: 'message', role: 'assistant', content: [{ type: 'text', text: texts.join('') }], model: 'm', stop_reason: 'end_turn', stop_sequence: null }
     const event = (type: string, members: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`
     return {
       whole: JSON.stringify(message),
@@ -53,7 +54,7 @@ export const spokenMessages: Spoken = {
         event('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
         ...texts.map((text) => event('content_block_delta', { index: 0, delta: { type: 'text_delta', text } })),
         event('content_block_stop', { index: 0 }),
-        event('message_delta', { delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { input_tokens: 3, output_tokens: 1 } }),
+        event('message_delta', { delta: { stop_reason: 'end_turn', stop_sequence: null } }),
       ],
       end: event('message_stop', {}),
     }

@@ -49,6 +49,8 @@ export interface Spoken {
   readonly endpoint: Endpoint
   /** What an engine must have for a fork to be proven here. */
   readonly engine?: SimulatorOptions
+  /** An empty text is none here. */
+  readonly dropsEmptyTexts?: true
   /** A request that a test describes as chat. */
   write(body: ChatBody): object
   /** @param data the JSON of a whole reply, or the data of every event of a stream */
@@ -59,7 +61,7 @@ export interface Spoken {
   error(code: string, message: string, type?: string): object
   errorEvent(code: string, message: string): object
   /**
-   * Members of a chat request that this endpoint has no word for, and what its engine does not say: `an aborted finish`,
+   * Members of a chat request that this endpoint has no word for, and what its engine does not say or take: `told prompt ids`, `no limit`, `an aborted finish`,
    * `an error event` when a stream fails; or always does: `unreported cached tokens`. What needs one is not tested here.
    */
   readonly lacks: readonly string[]
@@ -74,4 +76,9 @@ export function parts(data: readonly string[]): any[] {
       return []
     }
   })
+}
+
+/** What the outcome of a fork says whose prompt was the proven one. */
+export function confirmedOn({ lacks }: Spoken): true | null {
+  return lacks.includes('told prompt ids') ? null : true
 }
