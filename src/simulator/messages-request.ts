@@ -21,6 +21,8 @@ export function messagesRequest(body: JsonObject, settings: Settings): MessagesR
   if (messages === undefined) throw invalidField('missing', 'messages', 'Field required', quoted(body))
   if (!Array.isArray(messages)) throw invalidField('list_type', 'messages', 'Input should be a valid list', quoted(messages))
   if (!body.has('max_tokens')) throw invalidField('missing', 'max_tokens', 'Field required', quoted(body))
+  const limit = body.get('max_tokens')
+  if (typeof limit === 'number' && limit <= 0) throw invalidField('value_error', 'max_tokens', 'Value error, max_tokens must be positive', String(limit))
   const shown = tools(body)
   const choice = toolChoice(body)
   const stop = body.get('stop_sequences') ?? null

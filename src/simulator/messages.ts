@@ -23,11 +23,11 @@ export interface MessagesJob {
   readonly settings: Settings
 }
 
-/** vLLM's error object in Anthropic's words; FastAPI's own stay as they are. */
+/** vLLM's error object in Anthropic's words; one about a field, made before the endpoint is asked, stays as it is. */
 export function inAnthropicForm(answer: Answer): Answer {
   try {
     const { error } = JSON.parse(answer.body.toString()) as { error?: { type: string, message: string } | string }
-    return typeof error === 'object' ? jsonAnswer(answer.status, { type: 'error', error: { type: error.type, message: error.message } }) : answer
+    return typeof error === 'object' && error.type !== 'Bad Request' ? jsonAnswer(answer.status, { type: 'error', error: { type: error.type, message: error.message } }) : answer
   } catch {
     return answer
   }
@@ -74,7 +74,7 @@ export function answerMessages(context: GenerationContext, job: MessagesJob): vo
       ]
       send(context.response, jsonAnswer(200, {
         id: job.id, type: 'message', role: 'assistant', content: blocks.length > 0 ? blocks : [{ type: 'text', text: '' }], model: job.model,
-        ...stopOf(end.finish, end.stop, toolCalls.length > 0), usage,
+        ...withoutNull(stopOf(end.finish, end.stop, toolCalls.length > 0)), usage,
       }))
     },
   })
@@ -85,6 +85,10 @@ function stopOf(finish: string, stop: string | null, called: boolean): { stop_re
   if (finish !== 'stop' && finish !== 'tool_calls') return { stop_reason: null, stop_sequence: null }
   if (called || finish === 'tool_calls') return { stop_reason: 'tool_use', stop_sequence: null }
   return stop === null ? { stop_reason: 'end_turn', stop_sequence: null } : { stop_reason: 'stop_sequence', stop_sequence: stop }
+}
+
+function withoutNull(members: object): object {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null))
 }
 
 /** Cached tokens are told only with --enable-prompt-tokens-details, and then counted apart. */

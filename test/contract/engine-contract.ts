@@ -4,6 +4,7 @@
 import type { Test } from 'tap'
 import { headEnd } from './head-end.ts'
 import type { ContractEngine } from './http.ts'
+import { messagesEndpoint } from './messages.ts'
 import { metricsPage } from './metrics.ts'
 import { prefixCache } from './prefix-cache.ts'
 import { promptIds } from './prompt-ids.ts'
@@ -26,5 +27,6 @@ export async function engineContract(t: Test, engine: ContractEngine): Promise<v
   await t.test('replies', (t) => replies(t, engine))
   await t.test('refusals', (t) => refusals(t, engine))
   await t.test('responses', (t) => responses(t, engine))
+  await t.test('messages', (t) => messagesEndpoint(t, engine))
   await t.test('metrics and discovery', (t) => metricsPage(t, engine))
 }
