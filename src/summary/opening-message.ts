@@ -7,8 +7,8 @@ import { membersOf } from '../wire/json-slices.ts'
 /** Messages behind the first that must be the same: they show that it is one conversation. */
 const fewestBehind = 3
 
-/** Names of tags that wrap what an agent says of the place and the time. */
-const blockNames = /remind|environment|^env$|context|date|time|workspace|info/i
+/** Words in the names of tags that wrap what an agent says of the place and the time. */
+const blockWords = /^(?:reminders?|environment|env|context|date|time|datetime|timestamp|workspace|info|information)$/i
 
 /** An id of a call that no other conversation has by chance: letters and digits, or many digits. */
 const randomId = /(?=[0-9]*[a-z])(?=[a-z]*[0-9])[0-9a-z]{8,}|[0-9]{12,}/i
@@ -52,8 +52,17 @@ function textsOf({ body }: ChatRequest, { role, slice }: Message): Buffer[] | nu
 
 /** Whether a text is one tag of an agent's about the place and the time, from its beginning to its end. */
 function isBlock(text: Buffer): boolean {
-  const tag = /^(?:\s|\\[nrt])*<([a-z][\w-]*)[^>]*>[^]*<\/\1>(?:\s|\\[nrt])*$/i.exec(text.toString('utf8'))?.[1]
-  return tag !== undefined && blockNames.test(tag)
+  const said = text.toString('utf8').replace(/\\[nrt]/g, ' ').trim()
+  const name = /^<([a-z][\w-]{0,63})[\s>]/i.exec(said)?.[1]
+  if (name === undefined || !wordsOfName(name).some((word) => blockWords.test(word))) return false
+  // Between two such tags may stand what the user said.
+  const closing = `</${name}>`
+  return said.endsWith(closing) && said.indexOf(closing) === said.length - closing.length
+}
+
+/** The words of `current_date`, `system-reminder`, `userInfo`. */
+function wordsOfName(name: string): string[] {
+  return name.replace(/([a-z])([A-Z])/g, '$1-$2').split(/[-_]/)
 }
 
 function hasRandomIds({ messages, frontLength }: ChatRequest, behind: number): boolean {

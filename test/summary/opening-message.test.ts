@@ -52,13 +52,29 @@ t.test('it is another one where ids may be the same by chance', async (t) => {
 })
 
 t.test('what is gone must be a block of the agent’s, and the user’s words are the same', async (t) => {
-  for (const gone of ['Be brief.', '<task>Be brief.</task>', '<system-reminder>Be brief.</system-reminder> And do it soon.']) {
+  for (const gone of ['Be brief.', '<task>Be brief.</task>', '<system-reminder>Be brief.</system-reminder> And do it soon.',
+    '<update>Be brief.</update>', '<runtime_error>It is stopped.</runtime_error>', '<env>The depot.</env> Be brief. <env>At noon.</env>', '<env>The depot.</envoy>']) {
     t.equal(cover([first(gone, words), ...rest(id)], [first(words), ...rest(id)]), 'coverage_unproven', gone)
   }
   t.equal(cover([first(skills, words), ...rest(id)], [first(skills, 'Something else.'), ...rest(id)]), 'coverage_unproven')
   t.equal(cover([first(skills), ...rest(id)], [first(skills, words), ...rest(id)]), 'coverage_unproven')
   t.equal(cover([first(words, skills), ...rest(id)], [first(words), ...rest(id)]), 'coverage_unproven')
   t.equal(cover([first(date(3), skills, words), ...rest(id)], [first(skills, date(3), words), ...rest('c1')]), 'coverage_unproven')
+})
+
+t.test('names of blocks are words of a tag, however they are joined', async (t) => {
+  for (const name of ['env', 'environment_details', 'current-date', 'userInfo', 'System-Reminder', 'workspace_info', 'datetime', 'system-reminders']) {
+    t.match(cover([first(`\n<${name} at="depot">Be brief.</${name}>\n\n`, words), ...rest(id)], [first(words), ...rest(id)]), { head: 5 }, name)
+  }
+})
+
+t.test('a large text that only begins like a block is looked at without delay', async (t) => {
+  const many = 200_000
+  for (const gone of ['<'.concat('a'.repeat(many)), `<${'a'.repeat(many)}>${'</'.repeat(many)}`, `<env>${'</env>  '.repeat(many)}`, `<env>${'\n'.repeat(many)}.`]) {
+    const from = performance.now()
+    t.equal(cover([first(gone, words), ...rest(id)], [first(words), ...rest(id)]), 'coverage_unproven')
+    t.ok(performance.now() - from < 2_000)
+  }
 })
 
 t.test('little behind it, or anything but text in it, proves nothing', async (t) => {
