@@ -93,14 +93,21 @@ function merged(before: Made, { content, reasoning, call }: Part): boolean {
 }
 
 function written({ role, content, reasoning, calls, answers }: Made): Buffer {
-  return object([
-    member('role', JSON.stringify(role)),
-    ...(content ? [member('content', content)] : []),
-    ...(reasoning ? [member('reasoning', reasoning)] : []),
-    ...(calls.length > 0 ? [member('tool_calls', array(calls))] : []),
-    ...(answers ? [member('tool_call_id', answers)] : []),
-  ])
+  const parts = [opened[role]!]
+  if (content) parts.push(contentKey, content)
+  if (reasoning) parts.push(reasoningKey, reasoning)
+  if (calls.length > 0) parts.push(callsKey, array(calls))
+  if (answers) parts.push(answersKey, answers)
+  return Buffer.concat([...parts, closed])
 }
+
+/** The beginning of a message of each role, and the keys behind it. */
+const opened: Readonly<Record<string, Buffer>> = Object.fromEntries(['user', 'system', 'developer', 'assistant', 'tool'].map((role) => [role, Buffer.from(`{"role":"${role}"`)]))
+const contentKey = Buffer.from(',"content":')
+const reasoningKey = Buffer.from(',"reasoning":')
+const callsKey = Buffer.from(',"tool_calls":')
+const answersKey = Buffer.from(',"tool_call_id":')
+const closed = Buffer.from('}')
 
 function partOf(body: Buffer, item: Slice, isLast: boolean): Part | null {
   const members = membersOf(body, item.start)
