@@ -6,7 +6,8 @@ import { createHash } from 'node:crypto'
 import { isLater, later, readRendered, rendering, sameIds, type Asking, type Calibrated, type Calibration } from '../engine/calibration.ts'
 import { member, object, type Prompt } from '../engine/prompt.ts'
 import { ownMessages } from '../fork/build.ts'
-import { memberNamed, membersOf, bytesOf, elementsOf } from '../wire/json-slices.ts'
+import type { ChatRequest } from '../wire/chat-request.ts'
+import { bytesOf, elementsOf, isNull, memberNamed, membersOf, type Slice } from '../wire/json-slices.ts'
 import type { ReadRequest } from './endpoint.ts'
 import { messagesOptions } from './messages-options.ts'
 import { promptTokens } from './messages-reply.ts'
@@ -78,7 +79,7 @@ function sample({ body, members, items, chat }: ReadRequest): Buffer {
   const parts: Buffer[] = [
     member('messages', JSON.stringify([{ role: 'user', content: text('Look it up.') }, ...inline, ...turns])),
     ...(chat.frontLength > 0 ? [member('system', JSON.stringify(text('You calibrate.')))] : []),
-    ...(chat.tools ? [member('tools', JSON.stringify(sampleTools))] : []),
+    ...(chat.tools ? [member('tools', JSON.stringify([{ ...sampleTool, ...switchesOf(chat, chat.tools) }]))] : []),
     ...members.filter(({ key }) => roleOf(messagesOptions, key) === 'prompt' && key !== 'cache_salt').map(({ whole }) => bytesOf(body, whole)),
   ]
   return Buffer.from(parts.map((part) => part.toString('utf8')).join(','))
@@ -87,7 +88,17 @@ function sample({ body, members, items, chat }: ReadRequest): Buffer {
 const systemRole = Buffer.from('"system"')
 const openBracket = 0x5b
 
-const sampleTools = [{
+/** What tools say beside their schema, which templates show or not. */
+function switchesOf({ body }: ChatRequest, tools: readonly Slice[]): object {
+  const given = (key: string): boolean => tools.some((tool) => {
+    const described = memberNamed(membersOf(body, tool.start) ?? [], 'function')?.value
+    const value = described && memberNamed(membersOf(body, described.start) ?? [], key)?.value
+    return value !== undefined && !isNull(body, value)
+  })
+  return { ...(given('strict') ? { strict: true } : {}), ...(given('defer_loading') ? { defer_loading: true } : {}) }
+}
+
+const sampleTool = {
   name: 'look', description: 'Looks it up.',
   input_schema: { type: 'object', properties: { at: { type: 'string', description: 'Where' }, n: { type: 'integer', description: 'How often' } }, required: ['at'] },
-}]
+}

@@ -119,6 +119,7 @@ function tools(body: JsonObject): Json[] {
     const parameters = schema.has('type') ? schema : new Map<string, Json>([...schema, ['type', 'object']])
     return new Map<string, Json>([['type', 'function'], ['function', new Map<string, Json>([
       ['name', tool.get('name') ?? null], ['description', tool.get('description') ?? null], ['parameters', parameters],
+      ...(['strict', 'defer_loading'] as const).flatMap((key) => ((tool.get(key) ?? null) === null ? [] : [[key, tool.get(key)!] as const])),
     ])]])
   })
 }

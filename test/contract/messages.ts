@@ -23,7 +23,7 @@ const conversation = {
       { type: 'text', text: 'Go on.' },
     ] },
   ],
-  tools: [tool, { name: 'list', input_schema: { properties: {} }, cache_control: { type: 'ephemeral' } }],
+  tools: [tool, { name: 'list', input_schema: { properties: {} }, cache_control: { type: 'ephemeral' }, defer_loading: true, strict: false }],
 }
 const asChat = {
   messages: [
@@ -39,7 +39,7 @@ const asChat = {
   ],
   tools: [
     { type: 'function', function: { name: 'look', description: 'Looks.', parameters: tool.input_schema } },
-    { type: 'function', function: { name: 'list', parameters: { properties: {}, type: 'object' } } },
+    { type: 'function', function: { name: 'list', defer_loading: true, parameters: { properties: {}, type: 'object' }, strict: false } },
   ],
 }
 
