@@ -3,7 +3,7 @@
 
 import type { ChatRequest } from '../wire/chat-request.ts'
 import { indexWithin } from './text-search.ts'
-import { beginningsOf, telling, unitAt, type Piece } from './transcript-pieces.ts'
+import { beginningsOf, callNames, telling, unitAt, type Piece } from './transcript-pieces.ts'
 
 /** Messages that are looked at: a label shows early, and searches for what is not there take time. */
 const maxUnits = 32
@@ -21,7 +21,7 @@ const tellingTogether = telling
 /** A label ends in a mark. */
 const ending = /[:\]>)}*|=—-]["'`]?[ \t]*$/
 
-/** Stands in a label for the name of the call that a result answers. */
+/** Stands in a label for the name of the call that a result answers: the name of any call of the conversation. */
 const anyName = '\u0000'
 
 export class LearnedLabels {
@@ -31,9 +31,13 @@ export class LearnedLabels {
   /** Each with what it looks like there. */
   readonly #each: readonly { readonly label: string, readonly looks: RegExp }[]
 
-  /** @param labels each from a line's beginning on */
-  constructor(labels: readonly string[]) {
-    const sources = labels.map((label) => inRegExp(label).replaceAll(anyName, '[^\\s:]{1,64}'))
+  /**
+   * @param labels each from a line's beginning on
+   * @param names of the conversation's calls
+   */
+  constructor(labels: readonly string[], names: ReadonlySet<string> = new Set()) {
+    const oneOfThem = `(?:${[...names].sort((a, b) => b.length - a.length).map(inRegExp).join('|')})`
+    const sources = labels.map((label) => inRegExp(label).replaceAll(anyName, () => oneOfThem))
     this.isEmpty = labels.length === 0
     this.#any = new RegExp(this.isEmpty ? '(?!)' : `(?<=\\n)(?:${[...sources].sort((a, b) => b.length - a.length).join('|')})`, 'gu')
     this.#each = labels.map((label, i) => ({ label: label.replaceAll(anyName, '…'), looks: new RegExp(`(?<=\\n)${sources[i]}`, 'u') }))
@@ -85,7 +89,8 @@ export function learnLabels(transcript: string, evidence: ChatRequest): LearnedL
     index = to
   }
   const proven = [...candidates.values()].filter(({ texts }) => texts.size >= fewest && [...texts].reduce((sum, text) => sum + text.length, 0) >= tellingTogether)
-  return new LearnedLabels(proven.filter(({ kind }) => [...candidates.values()].filter((other) => other.kind === kind).length === 1).map(({ label }) => label))
+  const labels = proven.filter(({ kind }) => [...candidates.values()].filter((other) => other.kind === kind).length === 1).map(({ label }) => label)
+  return new LearnedLabels(labels, labels.some((label) => label.includes(anyName)) ? callNames(evidence) : undefined)
 }
 
 function inRegExp(text: string): string {

@@ -77,6 +77,15 @@ function callsOf(body: Buffer, message: Slice): Slice[] {
   return calls && !isNull(body, calls.value) ? elementsOf(body, calls.value.start) ?? [] : []
 }
 
+/** The names of all calls of a conversation. */
+export function callNames({ body, messages }: ChatRequest): Set<string> {
+  const calls = messages.filter(({ callIds }) => callIds.length > 0).flatMap(({ slice }) => callsOf(body, slice))
+  return new Set(calls.flatMap((call) => {
+    const definition = memberNamed(membersOf(body, call.start) ?? [], 'function')
+    return (definition && stringMember(body, definition.value, 'name')) || []
+  }))
+}
+
 /** How the words of JSON are written elsewhere. */
 const jsonWords: Readonly<Record<string, readonly string[]>> = { true: ['true'], false: ['false'], null: ['null', 'none'] }
 

@@ -100,3 +100,11 @@ t.test('lines of a result that look like labelled messages make no label', async
   const found = cover(`user: ${first}\nnotes called tool: read_note({"path":"people.yaml"})\nTool response from read_note: ${answers[2]!.content}\nnotes: Bob of the depot\nnotes: Cleo of the depot\nnotes: Ann of the depot`, answers)
   t.match(found, { turns: 3 })
 })
+
+t.test('in a label only the names of calls may stand for the name of a call', async (t) => {
+  for (const [result, note] of [['[read_note] ', '[stopped_by_the_guard] '], ['read_note: ', 'Forbidden-by-Anna: '], ['=> read_note => ', '=> stopped-by-user => ']] as const) {
+    const style = { ...own, result: (text: string) => `${result}${text}${text === output(2) ? `\n${note}` : ''}` }
+    t.match((cover(written(style)) as { text: string }).text, note.trim())
+    t.match(cover(written({ ...own, result: (text: string) => `${result}${text}` })), { turns: talk.length })
+  }
+})
