@@ -22,8 +22,10 @@ const agents = loadAgents(fileURLToPath(new URL('../../config/agents', import.me
 /** Headers that say which conversation a request belongs to. */
 const idHeaders = /^(x-.*session.*|session[-_]id|x-affinity|thread-id)$/i
 /** Members that are no text of anybody's. */
-const plainMembers = new Set(['role', 'type', 'model', 'tool_choice', 'object', 'effort', 'reasoning_effort', 'format', 'status', 'include'])
+const plainMembers = new Set(['role', 'type', 'model', 'tool_choice', 'object', 'effort', 'reasoning_effort', 'format', 'status', 'include', 'display', 'ttl'])
 const maxSummaries = 3
+/** vLLM leaves out a block of system text that begins so. */
+const billing = 'x-anthropic-billing-header:'
 /** Beyond this, text that is never part of a transcript is shortened. */
 const longestPrompt = 400
 
@@ -33,7 +35,7 @@ for (const name of process.argv.slice(2)) {
   if (!recipe) throw new Error(`no recipe is called ${name}`)
   const captured = JSON.parse(readFileSync(join(agentsHome, 'captures', name, 'exchanges.json'), 'utf8')) as Captured
   const markers = agents.filter(({ agent }) => agent === recipe.agent).flatMap(({ traits, reply }) => [traits.system, traits.starts, traits.last, reply.closing_tag])
-    .filter((marker) => marker !== undefined)
+    .filter((marker) => marker !== undefined).concat(billing)
   const traits = agents.flatMap(({ agent, traits: { header } }) => (agent === recipe.agent && header ? [header] : []))
   const exchanges = chosen(captured).map((exchange): FixtureExchange => ({
     kind: 'decision' in exchange.warmfork ? 'summary' : 'other',
@@ -80,6 +82,7 @@ function rewriteBody(json: string, { home, work }: Captured, markers: readonly s
   }
   return Object.fromEntries(Object.entries(body).map(([key, value]) => {
     if (key === 'messages' || key === 'input') return [key, (value as any[]).map((message) => walk(shortenedPrompt(message, markers), ''))]
+    if (key === 'system' && Array.isArray(value)) return [key, value.map((block) => walk({ ...block, text: shortened(block.text, markers) }, ''))]
     if (key === 'tools') return [key, (value as any[]).map((tool) => rewriteTool(tool, text))]
     return [key, walk(value, key)]
   }))
@@ -108,6 +111,11 @@ function shortened(text: string, markers: readonly string[]): string {
 /** A tool's name and the names and types of its arguments. */
 function rewriteTool(tool: any, text: (value: string) => string): object {
   if (tool.function) return { type: 'function', function: rewriteFunction(tool.function, text) }
+  if (tool.input_schema) {
+    const { name, description, input_schema: parameters, ...rest } = tool
+    const { parameters: schema, ...named } = rewriteFunction({ name, description, parameters }, text)
+    return { ...named, input_schema: schema, ...rest }
+  }
   const { type, strict, tools } = tool
   if (type !== 'function' && !tools) return { type, ...(tool.name ? { name: text(tool.name), description: text((tool.description ?? '').slice(0, 60)) } : {}) }
   const { parameters, ...named } = rewriteFunction(tool, text)

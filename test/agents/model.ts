@@ -72,7 +72,7 @@ function isWarm({ messages, tools = [] }: { readonly messages?: readonly any[], 
 }
 
 /** Marks of the requests that ask with the conversation's own tools, forks among them; without tools any talk of a summary asks for one. */
-const warmMarks = /The conversation above is the material|state_snapshot> XML|CHECKPOINT COMPACTION|concise summary of our|Context budget has been reached/
+const warmMarks = /The conversation above is the material|state_snapshot> XML|CHECKPOINT COMPACTION|concise summary of our|Context budget has been reached|CRITICAL: Respond with TEXT ONLY/
 
 /** Whether a request asks for a summary: by its front or its last message. The prompts of a session have no such words. */
 export function asksForSummary({ messages = [], tools = [] }: { readonly messages?: readonly any[], readonly tools?: readonly any[] }): boolean {

@@ -25,7 +25,7 @@ export interface Step {
 export interface Recipe {
   /** Name of the run, its folder and its fixture. */
   readonly name: string
-  /** What recognition is to call it; null where it is to be relayed, or no data file describes it. */
+  /** What recognition is to call it; null where no data file describes it. */
   readonly agent: string | null
   readonly packages:
     | { readonly npm: Readonly<Record<string, string>> }
@@ -41,8 +41,6 @@ export interface Recipe {
   readonly folder?: string
   /** warmfork's configuration, where that is not the default. */
   readonly config?: ConfigOverrides
-  /** An engine of another API in place of the simulator: its requests are relayed, nothing else. */
-  readonly stub?: 'messages'
   /** What the table says beside the figures. */
   readonly note?: string
 }

@@ -1,6 +1,7 @@
 // Every agent that is run, in the order of the table.
 
 import type { Recipe } from './recipe.ts'
+import { claudeCode } from './recipes/claude-code.ts'
 import { cline } from './recipes/cline.ts'
 import { codex } from './recipes/codex.ts'
 import { continueCli } from './recipes/continue.ts'
@@ -10,7 +11,6 @@ import { pi } from './recipes/pi.ts'
 import { agentFramework, langchainPython, langchainPythonDefault, strands } from './recipes/python.ts'
 import { aider, gptme, kimi, openhands, vibe, vibeFallback } from './recipes/python-agents.ts'
 import { qwenCold, qwenWarm } from './recipes/qwen-code.ts'
-import { claudeCode } from './recipes/relayed.ts'
 import { undescribed } from './recipes/undescribed.ts'
 
 export const recipes: readonly Recipe[] = [

@@ -25,7 +25,6 @@ export interface SummaryLine {
 export interface Report {
   readonly name: string
   readonly agent: string | null
-  readonly relayedOnly: boolean
   readonly version: string
   readonly mains: number
   readonly summaries: readonly SummaryLine[]
@@ -46,7 +45,6 @@ export function reportOf(recipe: Recipe, version: string, { exchanges, received,
   return {
     name: recipe.name,
     agent: recipe.agent,
-    relayedOnly: recipe.stub !== undefined,
     version,
     mains: mains.length,
     summaries: summaries.map((exchange) => {

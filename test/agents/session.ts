@@ -11,7 +11,6 @@ import { install } from './install.ts'
 import { scriptedModel } from './model.ts'
 import type { Place, Recipe, Step } from './recipe.ts'
 import { startRecordingRelay, type Exchange } from './recording-relay.ts'
-import { startStub } from './stub.ts'
 import { makeScratch } from './workspace.ts'
 
 export interface Session {
@@ -27,11 +26,9 @@ export async function runSession(recipe: Recipe): Promise<Session> {
   const folder = await install(recipe)
   const { home, work } = makeScratch(recipe.name)
   const model = 'local-model'
-  const simulator = recipe.stub ? null : await startSimulator({ model, maxModelLen: 131_072, record: true, reply: scriptedModel(recipe.script ?? {}, work) })
-  const stub = recipe.stub ? await startStub(recipe.stub) : null
+  const simulator = await startSimulator({ model, maxModelLen: 131_072, record: true, reply: scriptedModel(recipe.script ?? {}, work) })
   const logged: LogLine[] = []
-  const engine = simulator ?? stub!
-  const app = await startApp(configured(engine.url, recipe.config), pino({ level: 'trace' }, { write: (line: string) => void logged.push(JSON.parse(line)) }))
+  const app = await startApp(configured(simulator.url, recipe.config), pino({ level: 'trace' }, { write: (line: string) => void logged.push(JSON.parse(line)) }))
   const relay = await startRecordingRelay(app.url)
   try {
     const place: Place = { install: folder, home, work, model, baseUrl: `${relay.url}/v1` }
@@ -41,11 +38,11 @@ export async function runSession(recipe: Recipe): Promise<Session> {
     }
     const steps = []
     for (const step of recipe.steps(place)) steps.push({ step, ...await runStep(step, place, recipe.env?.(place) ?? {}) })
-    return { exchanges: relay.exchanges, received: engine.requests.filter(isGeneration), logged, steps, place }
+    return { exchanges: relay.exchanges, received: simulator.requests.filter(isGeneration), logged, steps, place }
   } finally {
     await relay.close()
     await app.close(0)
-    await engine.close()
+    await simulator.close()
     rmSync(dirname(home), { recursive: true, force: true })
   }
 }

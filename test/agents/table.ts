@@ -59,7 +59,7 @@ export function overviewOf(reports: readonly Report[]): string {
     recognised(report),
     tally(report.summaries.map(({ decision, reason }) => (reason ? `\`${reason}\`` : decision))),
     keptShare(report.summaries),
-    report.relayedOnly ? '–' : `${report.wentOn} of ${report.summaries.length}`,
+    `${report.wentOn} of ${report.summaries.length}`,
   ])
   return markdown(['agent', 'compactions', 'recognised', 'became', 'of the conversation in the head', 'went on after'], rows)
 }
@@ -77,8 +77,7 @@ function markdown(head: readonly string[], rows: readonly (readonly string[])[])
   return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
 }
 
-function recognised({ agent, relayedOnly, summaries }: Report): string {
-  if (relayedOnly) return '–'
+function recognised({ agent, summaries }: Report): string {
   const expected = agent ?? 'generic'
   return `${summaries.filter((summary) => summary.agent === expected).length} of ${summaries.length}${agent === null ? ', generic' : ''}`
 }
