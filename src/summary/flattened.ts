@@ -6,7 +6,7 @@ import type { ReadRequest } from '../endpoint/endpoint.ts'
 import { isFront, textInsides, textParts, type ChatRequest, type Message } from '../wire/chat-request.ts'
 import { sameBytes } from '../wire/json-slices.ts'
 import { compareTools, type Coverage } from './coverage.ts'
-import { isTold, retell } from './retold.ts'
+import { isTold, retell, tellsAll } from './retold.ts'
 import { align, type Alignment } from './transcript.ts'
 import { endOfHead } from './tool-groups.ts'
 
@@ -26,6 +26,7 @@ export function flattenedCoverage(recorded: ReadRequest, asked: ReadRequest): Co
   if ([...foreign, ...turns].some(({ slice }) => textInsides(summary.body, slice) === null)) return { covered: false, reason: 'media_unsupported' }
 
   const isRetold = isTold(turns)
+  if (isRetold && !tellsAll(summary, turns)) return { covered: false, reason: 'coverage_unproven' }
   const texts = (messages: readonly Message[]): string[] => messages.flatMap(({ slice }) => textParts(summary.body, slice))
   const told = isRetold ? retell(summary, turns) : texts(turns)
   const text = [...texts(foreign), ...told].join('\n\n')

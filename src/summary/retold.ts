@@ -9,6 +9,20 @@ export function isTold(turns: readonly Message[]): boolean {
   return turns.some(({ role }) => role !== 'user' && !isFront(role))
 }
 
+/** Members that are told, and those that say nothing of their own. */
+const toldMembers: ReadonlySet<string> = new Set(['role', 'content', 'reasoning', 'reasoning_content', 'tool_calls', 'tool_call_id'])
+
+/** Whether telling messages leaves nothing out: no name of a speaker, no refusal, no call that is none of a function. */
+export function tellsAll({ body }: ChatRequest, turns: readonly Message[]): boolean {
+  return turns.every(({ role, slice }) => {
+    const members = membersOf(body, slice.start) ?? []
+    const calls = memberNamed(members, 'tool_calls')
+    const isTold = (key: string): boolean => toldMembers.has(key) || (key === 'name' && role === 'tool')
+    return members.every(({ key, value }) => isTold(key) || isNull(body, value)) &&
+      (!calls || isNull(body, calls.value) || (elementsOf(body, calls.value.start) ?? []).every((call) => (stringMember(body, call, 'type') ?? 'function') === 'function'))
+  })
+}
+
 /** One text for each message, with a label in front. The last one, where it may ask for something, has none. */
 export function retell({ body }: ChatRequest, turns: readonly Message[]): string[] {
   return turns.flatMap(({ role, slice }, i) => {
