@@ -26,7 +26,9 @@ export class MessageTranslator implements ReplyTranslator {
       ...(text !== '' || thinking === '' ? [{ type: 'text', text }] : []),
     ]
     return Buffer.from(JSON.stringify({
-      id: chat.id, type: 'message', role: 'assistant', content, model: chat.model, stop_reason: stop.reason, stop_sequence: stop.sequence, usage: usageOf(chat.usage),
+      id: chat.id, type: 'message', role: 'assistant', content, model: chat.model,
+      // A whole reply leaves out what is null.
+      ...(stop.reason === null ? {} : { stop_reason: stop.reason }), ...(stop.sequence === null ? {} : { stop_sequence: stop.sequence }), usage: usageOf(chat.usage),
     }))
   }
 
