@@ -114,6 +114,7 @@ export interface Endpoint {
    * Asks the engine whether the endpoint prefills what the chat form renders to, for the shapes of a request.
    * Not there for chat, whose calibration is all there is to ask.
    * @param calibrated what was found for the chat form
+   * @param blockSize tokens of one cache block, or null where unknown
    */
-  calibrate?(request: ReadRequest, calibrated: Calibrated, ask: Asking): Promise<Calibration>
+  calibrate?(request: ReadRequest, calibrated: Calibrated, ask: Asking, blockSize?: number | null): Promise<Calibration>
 }

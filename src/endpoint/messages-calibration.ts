@@ -1,13 +1,16 @@
-// Whether the messages endpoint prefills what the chat form of a request renders to. Its replies tell no ids, so only the
-// render endpoint can prove that. Where it is not there (vLLM from 0.29 on wants a flag for it), equal counts are all that
-// is known: enough to say how warm a request is that goes out as it came, not to send another in its place.
+// Whether the messages endpoint prefills what the chat form of a request renders to. Its replies tell no ids. The render
+// endpoint does, which vLLM from 0.29 on has with a flag only; so does the prefix cache: under a salt of its own a
+// completion of those ids finds every block cached where a message prefilled the same ids, and none where it did not.
+// Where neither is to be had, equal counts are all that is known: enough to say how warm a request is that goes out as
+// it came, not to send another in its place.
 
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { isLater, later, readRendered, rendering, sameIds, type Asking, type Calibrated, type Calibration } from '../engine/calibration.ts'
 import { member, object, type Prompt } from '../engine/prompt.ts'
 import { ownMessages } from '../fork/build.ts'
-import type { ChatRequest } from '../wire/chat-request.ts'
+import { stringOption, type ChatRequest } from '../wire/chat-request.ts'
 import { bytesOf, elementsOf, isNull, memberNamed, membersOf, type Slice } from '../wire/json-slices.ts'
+import { tokenCount } from '../wire/reply.ts'
 import type { ReadRequest } from './endpoint.ts'
 import { messagesOptions } from './messages-options.ts'
 import { promptTokens } from './messages-reply.ts'
@@ -19,30 +22,97 @@ export function messagesShape(request: ReadRequest): string {
   return createHash('sha256').update(sample(request)).digest('base64url')
 }
 
-export async function calibrateMessages(request: ReadRequest, calibrated: Calibrated, ask: Asking): Promise<Calibration> {
-  const members = sample(request)
-  const chat = messagesAsChat(object([members]))?.chat
-  if (!chat) return { state: 'uncalibrated' }
-  const prompt: Prompt = { options: chat, messages: ownMessages(chat) }
-  const wanted = await rendering(prompt, calibrated, ask)
-  if (wanted === 'unanswered') return later
-  if (wanted === null) return { state: 'uncalibrated' }
-
-  const one = member('max_tokens', '1')
-  for (const toolChoiceNone of [true, false]) {
-    const choice = toolChoiceNone && chat.tools?.length ? [member('tool_choice', '{"type":"none"}')] : []
-    const rendered = await ask('/v1/messages/render', object([members, ...choice, one]))
-    if (rendered !== null && [403, 404, 405, 501].includes(rendered.status)) break
-    if (isLater(rendered)) return later
-    const ids = rendered?.status === 200 ? readRendered(rendered.body) : null
-    if (ids !== null && sameIds(ids, wanted)) {
-      return { ...calibrated, toolChoiceNone: toolChoiceNone && calibrated.toolChoiceNone }
-    }
-    if (choice.length === 0) return { state: 'uncalibrated' }
-  }
-  const answer = await ask('/v1/messages', object([members, one, member('temperature', '0'), member('stream', 'false')]))
+export async function calibrateMessages(request: ReadRequest, calibrated: Calibrated, ask: Asking, blockSize: number | null = null): Promise<Calibration> {
+  const short = await rendered(sample(request), calibrated, ask)
+  if (short === null || short === 'unanswered') return short === null ? { state: 'uncalibrated' } : later
+  const byRender = await calibrateByRender(short, calibrated, ask)
+  if (byRender !== null) return byRender
+  const answer = await ask('/v1/messages', object([short.members, oneToken, ...greedy]))
   if (isLater(answer)) return later
-  return answer?.status === 200 && countIn(answer.body) === wanted.length ? { ...calibrated, countedOnly: true } : { state: 'uncalibrated' }
+  if (answer?.status !== 200 || countIn(answer.body) !== short.ids.length) return { state: 'uncalibrated' }
+  const byCache = blockSize === null ? null : await calibrateByCache(request, calibrated, ask, blockSize)
+  return byCache ?? { ...calibrated, countedOnly: true }
+}
+
+/** A small request, and the ids of its chat form. */
+interface Sample {
+  readonly members: Buffer
+  readonly ids: Uint32Array
+  readonly hasTools: boolean
+}
+
+async function rendered(members: Buffer, calibrated: Calibrated, ask: Asking): Promise<Sample | null | 'unanswered'> {
+  const chat = messagesAsChat(object([members]))?.chat
+  const prompt: Prompt | null = chat ? { options: chat, messages: ownMessages(chat) } : null
+  const ids = prompt && await rendering(prompt, calibrated, ask)
+  return ids === null || ids === 'unanswered' ? ids : { members, ids, hasTools: (chat?.tools?.length ?? 0) > 0 }
+}
+
+const oneToken = member('max_tokens', '1')
+const greedy = [member('temperature', '0'), member('stream', 'false')]
+
+/** As a fork says it first; a server that hides the tools when none may be called renders another prompt then. */
+function choices({ hasTools }: Sample): readonly { readonly toolChoiceNone: boolean, readonly members: readonly Buffer[] }[] {
+  const none = { toolChoiceNone: true, members: hasTools ? [member('tool_choice', '{"type":"none"}')] : [] }
+  return hasTools ? [none, { toolChoiceNone: false, members: [] }] : [none]
+}
+
+/** @returns null where the engine does not render */
+async function calibrateByRender(short: Sample, calibrated: Calibrated, ask: Asking): Promise<Calibration | null> {
+  for (const { toolChoiceNone, members } of choices(short)) {
+    const answer = await ask('/v1/messages/render', object([short.members, ...members, oneToken]))
+    if (answer !== null && [403, 404, 405, 501].includes(answer.status)) return null
+    if (isLater(answer)) return later
+    const ids = answer?.status === 200 ? readRendered(answer.body) : null
+    if (ids !== null && sameIds(ids, short.ids)) return { ...calibrated, toolChoiceNone: toolChoiceNone && calibrated.toolChoiceNone }
+  }
+  return { state: 'uncalibrated' }
+}
+
+/** @returns null where the cache shows nothing: it is not told, it keeps nothing, or another engine answers */
+async function calibrateByCache(request: ReadRequest, calibrated: Calibrated, ask: Asking, blockSize: number): Promise<Calibration | null> {
+  const long = await fullBlocks(request, calibrated, ask, blockSize)
+  if (long === null) return null
+  for (const { toolChoiceNone, members } of choices(long)) {
+    const salt = member('cache_salt', JSON.stringify(`${calibrationSalt}${randomUUID()}`))
+    const message = await ask('/v1/messages', object([long.members, ...members, oneToken, ...greedy, salt]))
+    if (message?.status !== 200) return null
+    const { length } = long.ids
+    const model = stringOption(request, 'model') ?? ''
+    // One id more: of a prompt that is cached whole vLLM computes the last block anew.
+    const completion = await ask('/v1/completions', object([
+      member('model', JSON.stringify(model)), member('prompt', JSON.stringify([...long.ids, long.ids[0]])), oneToken, ...greedy, salt,
+    ]))
+    const cached = completion?.status === 200 ? cachedIn(completion.body) : null
+    if (countIn(message.body) === length && cached === length) return { ...calibrated, toolChoiceNone: toolChoiceNone && calibrated.toolChoiceNone }
+  }
+  return null
+}
+
+/** What the salts of calibrations begin with. */
+export const calibrationSalt = 'warmfork-calibration-'
+
+/** The small request with so much filled in that its ids are whole blocks: its end is compared then, too. */
+async function fullBlocks(request: ReadRequest, calibrated: Calibrated, ask: Asking, blockSize: number): Promise<Sample | null> {
+  for (let filled = 0, tries = 0; tries < maxFillings; tries++) {
+    const found = await rendered(sample(request, ' a'.repeat(filled)), calibrated, ask)
+    if (found === null || found === 'unanswered') return null
+    const over = found.ids.length % blockSize
+    if (over === 0) return found
+    filled += blockSize - over
+  }
+  return null
+}
+
+/** The first try tells how much is missing, the second mostly fits. */
+const maxFillings = 4
+
+function cachedIn(json: Buffer): number | null {
+  try {
+    return tokenCount((JSON.parse(json.toString('utf8')) as { usage: { prompt_tokens_details?: { cached_tokens?: unknown } | null } }).usage.prompt_tokens_details?.cached_tokens)
+  } catch {
+    return null
+  }
 }
 
 function countIn(json: Buffer): number | null {
@@ -53,8 +123,11 @@ function countIn(json: Buffer): number | null {
   }
 }
 
-/** The members of a small request with the request's shapes and options, none of its text. */
-function sample({ body, members, items, chat }: ReadRequest): Buffer {
+/**
+ * The members of a small request with the request's shapes and options, none of its text.
+ * @param filling makes it longer
+ */
+function sample({ body, members, items, chat }: ReadRequest, filling = ''): Buffer {
   const types = new Set(items.flatMap((item) => {
     const content = memberNamed(membersOf(body, item.start) ?? [], 'content')?.value
     const role = memberNamed(membersOf(body, item.start) ?? [], 'role')?.value
@@ -77,7 +150,7 @@ function sample({ body, members, items, chat }: ReadRequest): Buffer {
       ]
     : [{ role: 'assistant', content: [...thinking, ...text('Found it.')] }, { role: 'user', content: 'Go on.' }]
   const parts: Buffer[] = [
-    member('messages', JSON.stringify([{ role: 'user', content: text('Look it up.') }, ...inline, ...turns])),
+    member('messages', JSON.stringify([{ role: 'user', content: text(`Look it up.${filling}`) }, ...inline, ...turns])),
     ...(chat.frontLength > 0 ? [member('system', JSON.stringify(text('You calibrate.')))] : []),
     ...(chat.tools ? [member('tools', JSON.stringify([{ ...sampleTool, ...switchesOf(chat, chat.tools) }]))] : []),
     ...members.filter(({ key }) => roleOf(messagesOptions, key) === 'prompt' && key !== 'cache_salt').map(({ whole }) => bytesOf(body, whole)),

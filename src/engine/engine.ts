@@ -59,6 +59,7 @@ export class Engine {
   /** Starts that were seen: several where several engines answer behind one address, each of which is new only once. */
   readonly #starts = new Set<string>()
   #epoch = 0
+  #blockSize: number | null = null
   #version: string | null = null
   #versionAsked: Promise<string | null> | null = null
 
@@ -92,6 +93,7 @@ export class Engine {
       this.#starts.add(config.start)
       if (this.#starts.size > maxStarts) this.#starts.delete(this.#starts.values().next().value!)
     }
+    this.#blockSize = config?.blockSize ?? this.#blockSize
     await this.#learnVersion(asker)
     return config
   }
@@ -210,7 +212,7 @@ export class Engine {
 
   #calibrate(shape: string, key: string, request: ReadRequest, credentials: readonly string[]): Promise<Calibration> {
     const asker = { credentials, signal: this.background() }
-    const calibration = calibrateEndpoint(request, (target, body) => this.#ask('POST', target, asker, body))
+    const calibration = calibrateEndpoint(request, (target, body) => this.#ask('POST', target, asker, body), this.#blockSize)
     keep(this.#calibrations, key, calibration)
     void calibration.then((result) => {
       if (this.#calibrations.get(key) !== calibration) return
@@ -260,9 +262,9 @@ export class Engine {
 }
 
 /** The chat form first, then whether the endpoint prefills what it renders to. */
-async function calibrateEndpoint(request: ReadRequest, ask: Asking): Promise<Calibration> {
+async function calibrateEndpoint(request: ReadRequest, ask: Asking, blockSize: number | null): Promise<Calibration> {
   const calibration = await calibrate(request.chat, ask)
-  return calibration.state === 'calibrated' && request.endpoint.calibrate ? request.endpoint.calibrate(request, calibration, ask) : calibration
+  return calibration.state === 'calibrated' && request.endpoint.calibrate ? request.endpoint.calibrate(request, calibration, ask, blockSize) : calibration
 }
 
 /** Engines behind one address that are told apart. */

@@ -211,7 +211,7 @@ function isGeneration({ method, target, body }: RecordedRequest): boolean {
 }
 
 export function isCalibration(body: Buffer | string): boolean {
-  return /"max(_output)?_tokens":1[,}]/.test(body.toString()) && body.includes('Look it up.')
+  return /"max(_output)?_tokens":1[,}]/.test(body.toString()) && (body.includes('Look it up.') || body.includes('"cache_salt":"warmfork-calibration-'))
 }
 
 /** Whether a body that the engine received is a fork: the frame of its directive, or token ids. */

@@ -122,7 +122,7 @@ const rows: Record<Exclude<Reason, 'endpoint_changed'>, readonly Row[]> = {
   ],
   tokenizer_uncalibrated: [
     { when: 'chat prefills other ids than /tokenize tells', engine: { scaleOut: false, chatPrompt: (rendered) => `${rendered} ` } },
-    { when: 'nothing tells what the endpoint prefills', on: ['messages'], engine: { scaleOut: false } },
+    { when: 'nothing tells what the endpoint prefills', on: ['messages'], engine: { scaleOut: false, promptTokensDetails: false } },
   ],
   prefix_diverges: [
     {
