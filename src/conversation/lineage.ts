@@ -28,8 +28,9 @@ export function lineOf(lines: readonly Evidence[], body: Buffer): Grown | undefi
 
 /** Whether the conversation's texts that stand apart from its items are the same: with others it is another one. */
 function sameApart({ endpoint, body: recorded }: Evidence, body: Buffer, { sameFront, end }: Growth): boolean {
+  if (sameFront && end < body.length) return true
   const keys = Object.entries(endpoint.options.roles).flatMap(([key, role]) => (role === 'conversation' ? [key] : []))
-  if (keys.length === 0 || (sameFront && end < body.length)) return true
+  if (keys.length === 0) return true
   const [ours, theirs] = [recorded, body].map((bytes) => membersOf(bytes, skipSpace(bytes, 0)) ?? [])
   return keys.every((key) => {
     const [a, b] = [memberNamed(ours!, key), memberNamed(theirs!, key)]

@@ -8,6 +8,13 @@ interface Tombstone extends ExpiredEvidence {
   readonly tenant: string
 }
 
+interface Entry {
+  readonly evidence: Evidence
+  readonly bytes: number
+  /** Its key among the lines. */
+  readonly line: string
+}
+
 const maxTombstones = 4096
 /** About what a tombstone takes in memory. */
 const tombstoneBytes = 256
@@ -17,10 +24,10 @@ export class MemoryStore implements EvidenceStore {
   readonly #ttlMs: number
   readonly #now: () => number
   /** In order of use: the first entry is the next to go. */
-  readonly #entries = new Map<string, { evidence: Evidence, bytes: number }>()
-  readonly #byTenant = new Map<string, Set<string>>()
+  readonly #entries = new Map<string, Entry>()
+  readonly #byTenant = new Map<string, Set<Entry>>()
   /** By tenant, endpoint and conversation. */
-  readonly #lines = new Map<string, Set<string>>()
+  readonly #lines = new Map<string, Set<Entry>>()
   readonly #tombstones: Tombstone[] = []
   #bytes = 0
 
@@ -37,25 +44,21 @@ export class MemoryStore implements EvidenceStore {
 
   async candidates(tenant: string): Promise<Candidates> {
     this.#expire(true)
-    const live = [...this.#byTenant.get(tenant) ?? []].map((id) => this.#entries.get(id)!.evidence).reverse()
+    const live = evidenceOf(this.#byTenant.get(tenant))
     return { live, expired: this.#tombstones.filter((tombstone) => tombstone.tenant === tenant) }
   }
 
   async lines(owner: LineOwner, limit: number): Promise<readonly Evidence[]> {
-    const ids = [...this.#lines.get(lineKey(owner)) ?? []].slice(-limit)
-    return ids.map((id) => this.#entries.get(id)!.evidence).reverse()
+    return evidenceOf(this.#lines.get(lineKey(owner)), limit)
   }
 
   async put(evidence: Evidence, supersedes?: string): Promise<void> {
     this.#expire(false)
-    if (supersedes !== undefined) this.#remove(supersedes)
     this.#remove(evidence.id)
     const bytes = evidenceBytes(evidence)
-    if (bytes > this.#maxBytes) return
-    this.#entries.set(evidence.id, { evidence, bytes })
-    addTo(this.#byTenant, evidence.tenant, evidence.id)
-    addTo(this.#lines, lineKey(evidence), evidence.id)
-    this.#bytes += bytes
+    // Before the one that it supersedes goes: an index is not made anew for each request.
+    if (bytes <= this.#maxBytes) this.#add({ evidence, bytes, line: lineKey(evidence) })
+    if (supersedes !== undefined && supersedes !== evidence.id) this.#remove(supersedes)
     this.#evict()
   }
 
@@ -101,13 +104,20 @@ export class MemoryStore implements EvidenceStore {
     this.#bytes -= tombstoneBytes
   }
 
+  #add(entry: Entry): void {
+    this.#entries.set(entry.evidence.id, entry)
+    this.#bytes += entry.bytes
+    addTo(this.#byTenant, entry.evidence.tenant, entry)
+    addTo(this.#lines, entry.line, entry)
+  }
+
   #remove(id: string): void {
     const entry = this.#entries.get(id)
     if (!entry) return
     this.#entries.delete(id)
     this.#bytes -= entry.bytes
-    removeFrom(this.#byTenant, entry.evidence.tenant, id)
-    removeFrom(this.#lines, lineKey(entry.evidence), id)
+    removeFrom(this.#byTenant, entry.evidence.tenant, entry)
+    removeFrom(this.#lines, entry.line, entry)
   }
 }
 
@@ -115,13 +125,20 @@ function lineKey({ tenant, endpoint, conversation }: LineOwner): string {
   return `${tenant} ${endpoint.name} ${conversation ?? ''}`
 }
 
-function addTo(index: Map<string, Set<string>>, key: string, id: string): void {
-  const ids = index.get(key)
-  if (ids) ids.add(id)
-  else index.set(key, new Set([id]))
+/** @returns the most recently used first */
+function evidenceOf(entries: ReadonlySet<Entry> | undefined, limit = Infinity): Evidence[] {
+  if (entries === undefined) return []
+  const all = Array.from(entries, ({ evidence }) => evidence).reverse()
+  return all.length > limit ? all.slice(0, limit) : all
 }
 
-function removeFrom(index: Map<string, Set<string>>, key: string, id: string): void {
-  const ids = index.get(key)
-  if (ids?.delete(id) && ids.size === 0) index.delete(key)
+function addTo(index: Map<string, Set<Entry>>, key: string, entry: Entry): void {
+  const entries = index.get(key)
+  if (entries) entries.add(entry)
+  else index.set(key, new Set([entry]))
+}
+
+function removeFrom(index: Map<string, Set<Entry>>, key: string, entry: Entry): void {
+  const entries = index.get(key)
+  if (entries?.delete(entry) && entries.size === 0) index.delete(key)
 }
