@@ -1,7 +1,7 @@
 // Whether two requests belong to the same line, by their bytes. Ids alone never decide that.
 
 import { createHash } from 'node:crypto'
-import { bytesOf, skipSpace } from '../wire/json-slices.ts'
+import { bytesOf, elementsOf, sameBytes, skipSpace, type Slice } from '../wire/json-slices.ts'
 import type { Endpoint, ReadRequest } from '../endpoint/endpoint.ts'
 import { textInsides, type ChatRequest } from '../wire/chat-request.ts'
 
@@ -57,12 +57,12 @@ export interface Growth {
 /**
  * What a request adds to a recorded line: from its items' key on its bytes are the recorded ones, up to where the
  * recorded array ends and the new one goes on. One native comparison; a wrong guess costs a line, not a proof.
+ * Where an endpoint's agents write what they said before in another way, its items are compared one by one then.
  * @param recorded body of the line's last request
  * @param body the new request's body
- * @param itemsKey key of the array that the line grows by
  * @returns null where it does not grow the line
  */
-export function growth(recorded: Buffer, body: Buffer, itemsKey: Endpoint['itemsKey']): Growth | null {
+export function growth(recorded: Buffer, body: Buffer, { itemsKey, sameItem }: Pick<Endpoint, 'itemsKey' | 'sameItem'>): Growth | null {
   const key = quotedKeys[itemsKey]
   const from = recorded.indexOf(key)
   const at = body.indexOf(key)
@@ -71,7 +71,10 @@ export function growth(recorded: Buffer, body: Buffer, itemsKey: Endpoint['items
   const rest = recorded.length - (from + shared)
   // White space in front of the bracket does not count.
   const next = recorded[skipSpace(recorded, from + shared)]
-  if (rest > 0 && !(next === closeBracket && body[at + shared] === comma)) return null
+  if (rest > 0 && !(next === closeBracket && body[at + shared] === comma)) {
+    const grows = sameItem !== undefined && growsByItems(recorded, from + key.length, body, at + key.length, sameItem)
+    return grows ? { sameFront: false, start: at, end: body.length } : null
+  }
   const start = at + shared
   const sameRest = body.length - rest >= start && body.compare(recorded, from + shared, recorded.length, body.length - rest) === 0
   return {
@@ -79,6 +82,17 @@ export function growth(recorded: Buffer, body: Buffer, itemsKey: Endpoint['items
     start,
     end: sameRest ? body.length - rest : body.length,
   }
+}
+
+/** @param from where the array's colon stands in `recorded`, `at` in `body` */
+function growsByItems(recorded: Buffer, from: number, body: Buffer, at: number, sameItem: NonNullable<Endpoint['sameItem']>): boolean {
+  const itemsIn = (bytes: Buffer, colon: number, enough?: () => boolean): Slice[] =>
+    elementsOf(bytes, skipSpace(bytes, skipSpace(bytes, colon) + 1), enough) ?? []
+  const same = (ours: readonly Slice[], theirs: readonly Slice[]): boolean => ours.length > 0 && ours.length <= theirs.length &&
+    ours.every((item, i) => sameBytes(recorded, item, body, theirs[i]!) || sameItem(recorded, item, body, theirs[i]!))
+  // Mostly they are two conversations, which their first items tell.
+  const first = (): boolean => true
+  return same(itemsIn(recorded, from, first), itemsIn(body, at, first)) && same(itemsIn(recorded, from), itemsIn(body, at))
 }
 
 /** Number of bytes that two buffers share from two positions on. */

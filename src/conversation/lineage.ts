@@ -20,7 +20,7 @@ export interface Grown {
  */
 export function lineOf(lines: readonly Evidence[], body: Buffer): Grown | undefined {
   for (const evidence of lines) {
-    const found = growth(evidence.body, body, evidence.endpoint.itemsKey)
+    const found = growth(evidence.body, body, evidence.endpoint)
     if (found && sameApart(evidence, body, found)) return { evidence, growth: found }
   }
   return undefined

@@ -93,6 +93,8 @@ export interface Endpoint {
   readonly path: string
   /** Key of the array that a conversation grows by. */
   readonly itemsKey: 'messages' | 'input'
+  /** Whether vLLM makes the same of two items, where agents write what they said before in another way. */
+  sameItem?(a: Buffer, itemA: Slice, b: Buffer, itemB: Slice): boolean
   readonly options: OptionTable
   readonly reply: ReplyReading
   readonly errors: ErrorForm

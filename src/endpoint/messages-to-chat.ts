@@ -62,6 +62,12 @@ function blockTexts(body: Buffer, list: Slice): string | null {
   return joined
 }
 
+/** Whether two messages are the same chat messages: marks for a cache may have moved, a text may be its only block. */
+export function sameMessage(a: Buffer, itemA: Slice, b: Buffer, itemB: Slice): boolean {
+  const [ours, theirs] = [messagesOf(a, itemA), messagesOf(b, itemB)]
+  return ours !== null && theirs !== null && ours.length === theirs.length && ours.every((message, i) => message.equals(theirs[i]!))
+}
+
 /** The chat messages of one message: results of tools come first, each a message of its own. */
 function messagesOf(body: Buffer, item: Slice): Buffer[] | null {
   const role = stringMember(body, item, 'role')

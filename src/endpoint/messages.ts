@@ -7,12 +7,13 @@ import { messagesErrors } from './messages-errors.ts'
 import { MessageTranslator } from './messages-from-chat.ts'
 import { messagesOptions } from './messages-options.ts'
 import { addEvent, addReply } from './messages-reply.ts'
-import { messagesAsChat } from './messages-to-chat.ts'
+import { messagesAsChat, sameMessage } from './messages-to-chat.ts'
 
 export const messages: Endpoint = {
   name: 'messages',
   path: '/v1/messages',
   itemsKey: 'messages',
+  sameItem: sameMessage,
   options: messagesOptions,
   errors: messagesErrors,
   reply: {

@@ -3,11 +3,13 @@ import fc from 'fast-check'
 import t from 'tap'
 import { growth, opening, sharedBytes } from '../../src/conversation/content.ts'
 import { lineOf } from '../../src/conversation/lineage.ts'
+import { messages } from '../../src/endpoint/messages.ts'
 import { answer, assistant, bytes, calls, chatRequest, system, user } from '../helpers/chat-requests.ts'
 import { evidenceOf } from '../helpers/evidence.ts'
+import { messagesBodies } from '../helpers/messages-requests.ts'
 import { holds } from '../helpers/property.ts'
 
-const extendsLine = (recorded: Buffer, body: Buffer): boolean => growth(recorded, body, 'messages') !== null
+const extendsLine = (recorded: Buffer, body: Buffer): boolean => growth(recorded, body, { itemsKey: 'messages' }) !== null
 
 const talk = [system, user('one'), calls('a'), answer('a'), assistant('two')]
 
@@ -81,4 +83,31 @@ t.test('a conversation without an id is called by its first message behind the s
   t.equal(name(system, user('one')), name({ role: 'system', content: 'other' }, { role: 'developer', content: 'x' }, user('one'), assistant('two')))
   t.not(name(user('one')), name(user('two')))
   t.equal(name(system), null)
+})
+
+t.test('on /v1/messages a line grows though marks for a cache move, and texts become strings', async (t) => {
+  const mark = { cache_control: { type: 'ephemeral' } }
+  const text = (words: string, own: object = {}): object => ({ type: 'text', text: words, ...own })
+  const write = (said: readonly object[]): Buffer => bytes({ model: 'm', max_tokens: 9, messages: said, system: [text('Work here.', mark)] })
+  const use = { type: 'tool_use', id: 'a', name: 'look', input: {} }
+  const result = { type: 'tool_result', tool_use_id: 'a', content: 'seen' }
+  const recorded = evidenceOf(write([{ role: 'user', content: [text('one', mark)] }, { role: 'system', content: [text('It is late.', mark)] }]), { endpoint: messages })
+  const next = [{ role: 'user', content: 'one' }, { role: 'system', content: 'It is late.' }, { role: 'assistant', content: [use] }, { role: 'user', content: [{ ...result, ...mark }] }]
+  t.equal(lineOf([recorded], write(next))?.evidence, recorded)
+  const third = [...next.slice(0, 3), { role: 'user', content: [result] }, { role: 'assistant', content: 'two' }, { role: 'user', content: [text('three', mark)] }]
+  t.ok(lineOf([evidenceOf(write(next), { endpoint: messages })], write(third)))
+  for (const [name, other] of [
+    ['rewound', next.slice(0, 1)], ['another first message', [{ role: 'user', content: 'ONE' }, ...next.slice(1)]], ['a longer text', [{ role: 'user', content: [text('one'), text('more')] }, ...next.slice(1)]],
+    ['another message behind', [next[0]!, { role: 'system', content: 'It is early.' }, ...next.slice(2)]],
+  ] as const) t.equal(lineOf([recorded], write(other)), undefined, name)
+  t.equal(lineOf([recorded], bytes({ model: 'm', max_tokens: 9, messages: next, system: 'Work there.' })), undefined, 'another system text')
+})
+
+t.test('on /v1/messages a line grows by what stands behind it, whatever was marked', async (t) => {
+  holds(t, fc.property(messagesBodies, (body) => {
+    const unmarked = JSON.parse(JSON.stringify(body.messages, (key, value) => (key === 'cache_control' ? undefined : value)))
+    const recorded = evidenceOf(bytes(body), { endpoint: messages })
+    assert.ok(lineOf([recorded], bytes({ ...body, messages: [...unmarked, user('more')] })))
+    assert.equal(lineOf([recorded], bytes({ ...body, messages: [user('other'), ...unmarked] }))?.evidence, undefined)
+  }), 300)
 })

@@ -25,12 +25,12 @@ for (const [form, write] of Object.entries(forms)) {
       t.equal(recogniser.mayBeSpecial({}, recorded), false)
       for (const added of [`${user('go on')},${user(marker)}`, user(marker), user(`${'x'.repeat(5_000)}${marker}`)]) {
         const body = Buffer.from(write(`${system},${user(filler)},${added}`))
-        const grown = { recorded, growth: growth(recorded, body, 'messages')! }
+        const grown = { recorded, growth: growth(recorded, body, { itemsKey: 'messages' })! }
         t.ok(grown.growth)
         t.equal(recogniser.mayBeSpecial({}, body, grown), true, marker)
       }
       const next = Buffer.from(write(`${system},${user(filler)},${user('go on')}`))
-      t.equal(recogniser.mayBeSpecial({}, next, { recorded, growth: growth(recorded, next, 'messages')! }), false)
+      t.equal(recogniser.mayBeSpecial({}, next, { recorded, growth: growth(recorded, next, { itemsKey: 'messages' })! }), false)
     }
   })
 }
@@ -43,7 +43,7 @@ t.test('what stands in front of the messages or behind them is searched when it 
     `{"metadata":{"warmfork":{"request":"summary"}},"messages":[${user(filler)},${user('x')}]}`,
     `{"model":"m","messages":[${user(filler)},${user('x')}],"metadata":{"warmfork":{"request":"summary"}}}`,
   ].map((text) => Buffer.from(text))) {
-    t.equal(recogniser.mayBeSpecial({}, body, { recorded, growth: growth(recorded, body, 'messages')! }), true)
+    t.equal(recogniser.mayBeSpecial({}, body, { recorded, growth: growth(recorded, body, { itemsKey: 'messages' })! }), true)
   }
 })
 
@@ -52,5 +52,5 @@ t.test('a recorded body that was not plain spares nothing', async (t) => {
   const marker = agents.find(({ traits }) => traits.system !== undefined)!.traits.system!
   const recorded = Buffer.from(`{"messages":[{"role":"system","content":${JSON.stringify(marker)}},${user(filler)}],${tools}}`)
   const body = Buffer.from(`{"messages":[{"role":"system","content":${JSON.stringify(marker)}},${user(filler)},${user('x')}]}`)
-  t.equal(recogniser.mayBeSpecial({}, body, { recorded, growth: growth(recorded, body, 'messages')! }), recogniser.mayBeSpecial({}, body))
+  t.equal(recogniser.mayBeSpecial({}, body, { recorded, growth: growth(recorded, body, { itemsKey: 'messages' })! }), recogniser.mayBeSpecial({}, body))
 })
