@@ -5,6 +5,7 @@ import { engineContract } from '../contract/engine-contract.ts'
 import { installVllm, startRealEngine, type RealEngine, type RealEngineOptions } from '../helpers/real-engine.ts'
 import { forkSuite } from './fork-suite.ts'
 import { messagesConversion } from './messages-conversion.ts'
+import { messagesForkSuite } from './messages-fork-suite.ts'
 import { responsesConversion } from './responses-conversion.ts'
 import { responsesForkSuite } from './responses-fork-suite.ts'
 import { thinkingForkSuite } from './thinking-fork-suite.ts'
@@ -18,12 +19,14 @@ await withEngine({ model: 'large' }, async (t, engine) => {
   await t.test('the contract', t => engineContract(t, engine))
   await t.test('forks', t => forkSuite(t, engine))
   await t.test('forks of responses', t => responsesForkSuite(t, engine))
+  await t.test('forks of messages', t => messagesForkSuite(t, engine))
 })
 
 await withEngine({ model: 'think', extraArgs: ['--enable-scale-out'] }, async (t, engine) => {
   await t.test('the contract', t => engineContract(t, { ...engine, thinks: true, scaleOut: true }))
   await t.test('forks', t => thinkingForkSuite(t, engine))
   await t.test('forks of responses', t => responsesForkSuite(t, engine, { reasoning: true, placement: 'tokens' }))
+  await t.test('forks of messages', t => messagesForkSuite(t, engine, { reasoning: true, placement: 'tokens' }))
 })
 
 async function withEngine(options: RealEngineOptions, suites: (t: Test, engine: RealEngine) => Promise<void>): Promise<void> {
