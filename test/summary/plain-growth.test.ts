@@ -54,3 +54,14 @@ t.test('a recorded body that was not plain spares nothing', async (t) => {
   const body = Buffer.from(`{"messages":[{"role":"system","content":${JSON.stringify(marker)}},${user(filler)},${user('x')}]}`)
   t.equal(recogniser.mayBeSpecial({}, body, { recorded, growth: growth(recorded, body, { itemsKey: 'messages' })! }), recogniser.mayBeSpecial({}, body))
 })
+
+t.test('a word of the act in what is new is found, and tools that come with it', async (t) => {
+  const recogniser = new Recogniser(agents, { generic: true })
+  const talk = (...texts: string[]) => Buffer.from(`{"model":"m","messages":[${[system, ...texts.map(user)].join(',')}]}`)
+  const recorded = talk('hello')
+  t.equal(recogniser.mayBeSpecial({}, recorded), false)
+  const grown = (body: Buffer) => recogniser.mayBeSpecial({}, body, { recorded, growth: growth(recorded, body, { itemsKey: 'messages' })! })
+  t.equal(grown(talk('hello', 'go on')), false)
+  for (const said of ['summarize the conversation', `${'x '.repeat(6_000)}condense the history`, 'summar\\u0069ze']) t.equal(grown(talk('hello', said)), true, said.slice(-30))
+  t.equal(grown(Buffer.from(`${talk('hello', 'summarize this').toString().slice(0, -1)},${tools}}`)), false, 'a request with tools is none')
+})
