@@ -82,6 +82,31 @@ t.test('blocks as they come', async (t) => {
   t.match(stateOf({ type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id: '1', name: 'look', input: {} } }), { toolCalls: true })
 })
 
+for (const [name, said] of [
+  ['beside the results of tools', [use('1'), { role: 'user', content: [result('1')] }]],
+  ['behind the user\'s words', [{ role: 'assistant', content: 'It is read.' }, { role: 'user', content: [text('Then read the next one.')] }]],
+] as const) {
+  t.test(`an instruction as one more text of the last message, ${name}, is warm, and its prefix measured`, async (t) => {
+    const warmfork = await startWarmfork(t, { spoken: spokenMessages })
+    const marked = (messages: readonly any[]): object[] => messages.map((message, i) => (i < messages.length - 1 ? message
+      : { ...message, content: message.content.map((block: object) => ({ ...block, cache_control: { type: 'ephemeral' } })) }))
+    const lead = [{ role: 'user', content: [text(`Read the notes. ${'They are long. '.repeat(200)}`)] }, ...said]
+    const body = (version: string, messages: readonly object[]): Buffer => Buffer.from(JSON.stringify({
+      model: 'qwen3-simulated', max_tokens: 500, system: [text(`x-anthropic-billing-header: cc_version=${version};`), text('You work in a folder.')], tools, messages,
+    }))
+    const last: any = lead.at(-1)
+    const summary = body('1.b', [...lead.slice(0, -1), { ...last, content: [...last.content, text('CRITICAL: Respond with TEXT ONLY. Say what was done.')] }])
+    t.equal((await warmfork.chat(body('1.a', marked(lead)))).status, 200)
+    const since = warmfork.since()
+    const reply = await warmfork.chat(summary)
+    t.ok(since.generations()[0]!.body.equals(summary), 'it goes out as it came')
+    const receipt = await warmfork.receipt(reply)
+    t.match(receipt, { decision: 'already_warm', agent: 'claude-code', endpoint: '/v1/messages', proof: 'tokenize', fallback_reason: null })
+    t.match(await warmfork.outcome(reply), { engine_cached_tokens: receipt['reusable_tokens'], valid: true })
+    t.ok(receipt['reusable_tokens'] > 500)
+  })
+}
+
 t.test('count_tokens is relayed', async (t) => {
   const warmfork = await startWarmfork(t, { spoken: spokenMessages })
   const since = warmfork.since()
