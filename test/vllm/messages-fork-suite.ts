@@ -75,19 +75,21 @@ export async function messagesForkSuite(t: Test, engine: RealEngine, { reasoning
     t.equal(generations.length, 1, 'the engine was asked once')
     t.match(outcome, { valid: true, finish_reason: 'stop', prompt_tokens: warm.promptTokens, engine_cached_tokens: warm.cachedTokens })
     t.comment(`main ${first.promptTokens} tokens, summary ${warm.promptTokens}, ${receipt['decision']}, common ${receipt['common_prefix_tokens']}, reusable ${receipt['reusable_tokens']}, cached ${warm.cachedTokens}`)
-    // Behind a new question the template drops what was thought before: such a request is none that goes on.
-    if (reasoning) return
-    t.ok(generations[0]!.body.equals(summary), 'byte for byte')
-    t.equal(receipt['reusable_tokens'], fullBlocks(Math.min(receipt['common_prefix_tokens'], warm.promptTokens - 1)))
-    // The reply that the summary repeats may be cached beyond what both requests share.
     t.ok(warm.cachedTokens >= receipt['reusable_tokens'], 'all its full blocks were cached')
-    t.ok(warm.cachedTokens <= fullBlocks(first.promptTokens + 60), 'and little more')
+    if (!reasoning) {
+      t.ok(generations[0]!.body.equals(summary), 'byte for byte')
+      t.equal(receipt['reusable_tokens'], fullBlocks(Math.min(receipt['common_prefix_tokens'], warm.promptTokens - 1)))
+      t.ok(warm.cachedTokens <= fullBlocks(first.promptTokens + 60), 'and little more')
+    }
 
     await engine.restart()
     const alone = await send(engine.url, main)
     t.equal(alone.cachedTokens, 0)
     const direct = await send(engine.url, summary)
-    t.equal(direct.cachedTokens, warm.cachedTokens, 'without warmfork as many are cached')
+    t.comment(`without warmfork ${direct.cachedTokens} of ${direct.promptTokens} cached`)
+    // Behind a new question the template drops what was thought before: all behind the first thought is another prompt then.
+    if (reasoning) t.ok(direct.cachedTokens < warm.cachedTokens / 2, 'as it came it shares little')
+    else t.equal(direct.cachedTokens, warm.cachedTokens, 'without warmfork as many are cached')
   })
 
   await t.test('a compaction with another system text and no tools is forked', async (t) => {
