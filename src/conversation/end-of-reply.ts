@@ -1,5 +1,6 @@
 // The end of a reply while it runs, copied into one buffer. The pieces themselves are let go: of a stream they are many
-// and small, and kept for seconds each of them costs the collector more than its bytes.
+// and small, and kept for seconds each of them costs the collector more than its bytes. Only the first is kept as it came,
+// until another comes: a whole reply is mostly one.
 
 /** The least that is taken at once. */
 const leastBytes = 1024
@@ -7,9 +8,13 @@ const leastBytes = 1024
 /** Up to here it grows in few steps, beyond in small ones: what is large has few pieces, or a slow client. */
 const fastBytes = 64 * 1024
 
+const nothing: Buffer = Buffer.alloc(0)
+
 export class EndOfReply {
   readonly #keep: number
-  #buffer: Buffer = Buffer.alloc(0)
+  /** The first piece; empty once another came. */
+  #first = nothing
+  #buffer = nothing
   #length = 0
   #total = 0
 
@@ -25,11 +30,26 @@ export class EndOfReply {
 
   /** The last bytes that came, at most as many as are wanted. */
   get bytes(): Buffer {
-    return this.#buffer.subarray(Math.max(0, this.#length - this.#keep), this.#length)
+    const held = this.#total === this.#first.length ? this.#first : this.#buffer.subarray(0, this.#length)
+    return held.length > this.#keep ? held.subarray(-this.#keep) : held
   }
 
   add(piece: Buffer): void {
+    if (this.#total === 0) {
+      this.#total = piece.length
+      this.#first = piece
+      return
+    }
+    if (this.#first.length > 0) {
+      const first = this.#first
+      this.#first = nothing
+      this.#append(first)
+    }
     this.#total += piece.length
+    this.#append(piece)
+  }
+
+  #append(piece: Buffer): void {
     const end = piece.length > this.#keep ? piece.subarray(-this.#keep) : piece
     if (this.#length + end.length > this.#buffer.length) this.#makeRoom(end.length)
     this.#length += end.copy(this.#buffer, this.#length)
