@@ -8,7 +8,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { isLater, later, readRendered, rendering, sameIds, type Asking, type Calibrated, type Calibration } from '../engine/calibration.ts'
 import { member, object, type Prompt } from '../engine/prompt.ts'
 import { ownMessages } from '../fork/build.ts'
-import { stringOption, type ChatRequest } from '../wire/chat-request.ts'
+import { stringMember, stringOption, type ChatRequest } from '../wire/chat-request.ts'
 import { bytesOf, elementsOf, isNull, memberNamed, membersOf, type Slice } from '../wire/json-slices.ts'
 import { tokenCount } from '../wire/reply.ts'
 import type { ReadRequest } from './endpoint.ts'
@@ -153,7 +153,9 @@ function sample({ body, members, items, chat }: ReadRequest, filling = ''): Buff
     member('messages', JSON.stringify([{ role: 'user', content: text(`Look it up.${filling}`) }, ...inline, ...turns])),
     ...(chat.frontLength > 0 ? [member('system', JSON.stringify(text('You calibrate.')))] : []),
     ...(chat.tools ? [member('tools', JSON.stringify([{ ...sampleTool, ...switchesOf(chat, chat.tools) }]))] : []),
-    ...members.filter(({ key }) => roleOf(messagesOptions, key) === 'prompt' && key !== 'cache_salt').map(({ whole }) => bytesOf(body, whole)),
+    ...members.filter(({ key, value }) => roleOf(messagesOptions, key) === 'prompt' && key !== 'cache_salt' &&
+      // A budget of thinking shapes no prompt, and vLLM refuses one that is over the limit of tokens.
+      (key !== 'thinking' || stringMember(body, value, 'type') === 'disabled')).map(({ whole }) => bytesOf(body, whole)),
   ]
   return Buffer.from(parts.map((part) => part.toString('utf8')).join(','))
 }

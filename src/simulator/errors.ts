@@ -32,8 +32,9 @@ export function badRequest(message: string): Refusal {
  * lists one error for each of them, of which this is the one that matters.
  */
 export function invalidField(type: string, location: string, message: string, input: string): Refusal {
-  const text = `1 validation error:\n  {'type': '${type}', 'loc': 'body.${location}', 'msg': ${pythonString(message)}, 'input': ${pythonString(input)}}`
-  return new Refusal(jsonAnswer(400, errorObject(text, 'Bad Request', `body.${location}`, 400)))
+  const at = location === '' ? 'body' : `body.${location}`
+  const text = `1 validation error:\n  {'type': '${type}', 'loc': '${at}', 'msg': ${pythonString(message)}, 'input': ${pythonString(input)}}`
+  return new Refusal(jsonAnswer(400, errorObject(text, 'Bad Request', at, 400)))
 }
 
 /** repr() of a string without control characters. */

@@ -23,6 +23,11 @@ export function messagesRequest(body: JsonObject, settings: Settings): MessagesR
   if (!body.has('max_tokens')) throw invalidField('missing', 'max_tokens', 'Field required', quoted(body))
   const limit = body.get('max_tokens')
   if (typeof limit === 'number' && limit <= 0) throw invalidField('value_error', 'max_tokens', 'Value error, max_tokens must be positive', String(limit))
+  const thinking = body.get('thinking')
+  const budget = isObject(thinking) && thinking.get('type') === 'enabled' ? thinking.get('budget_tokens') : null
+  if (typeof budget === 'number' && typeof limit === 'number' && budget >= limit) {
+    throw invalidField('value_error', '', 'Value error, thinking.budget_tokens must be less than max_tokens', quoted(body))
+  }
   const shown = tools(body)
   const choice = toolChoice(body)
   const stop = body.get('stop_sequences') ?? null

@@ -156,6 +156,7 @@ export async function messagesEndpoint(t: Test, engine: ContractEngine): Promise
       'a role that is not there': [{ messages: [{ role: 'tool', content: 'a' }], max_tokens: 1 }, 'fastapi'],
       'a tool of a server': [{ messages, max_tokens: 1, tools: [{ type: 'web_search_20250305', name: 'web_search' }] }, 'fastapi'],
       'a limit of nothing': [{ messages, max_tokens: 0 }, 'fastapi'],
+      'a budget of thinking over the limit': [{ messages, max_tokens: 1_024, thinking: { type: 'enabled', budget_tokens: 1_024 } }, 'fastapi'],
       'an empty conversation': [{ messages: [], max_tokens: 1 }, 'anthropic'],
       'a limit over the window': [{ messages, max_tokens: 100_000_000 }, 'anthropic'],
     }

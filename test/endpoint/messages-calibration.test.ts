@@ -81,6 +81,21 @@ t.test('where that shows less, counts are all that is known, and other counts ar
   t.match(await calibrate({ more: 1 }), { state: 'uncalibrated' })
 })
 
+t.test('a budget of thinking, which vLLM holds against the limit, is left out; disabled thinking is not', async (t) => {
+  const asked = async (thinking: object): Promise<boolean> => {
+    const request = messages.read(Buffer.from(JSON.stringify({ model: 'm', max_tokens: 4_096, thinking, messages: [{ role: 'user', content: 'a' }] })))!
+    let sent = ''
+    await messages.calibrate!(request, calibrated, async (target, body) => {
+      if (target === '/v1/messages/render') sent = body.toString()
+      return { status: 200, body: Buffer.from('{"tokens":[1],"token_ids":[1]}') } as never
+    }, null)
+    return sent.includes('"thinking"')
+  }
+  t.equal(await asked({ type: 'enabled', budget_tokens: 2_048 }), false)
+  t.equal(await asked({ type: 'adaptive' }), false)
+  t.equal(await asked({ type: 'disabled' }), true)
+})
+
 for (const [name, engine, expected] of [
   ['an engine that does not render', {}, { decision: 'forked', proof: 'tokenize' }],
   ['one that tells no cached tokens', { promptTokensDetails: false }, { decision: 'passed', fallback_reason: 'tokenizer_uncalibrated', proof: null }],
