@@ -11,7 +11,7 @@ export const messagesOptions: OptionTable = {
 
     temperature: 'answer', top_p: 'answer', top_k: 'answer', stop_sequences: 'answer', watermarking: 'answer',
 
-    metadata: 'ignored', service_tier: 'ignored', betas: 'ignored', context_management: 'ignored', mm_payload: 'ignored', return_mm_kwargs: 'ignored',
+    metadata: 'ignored', service_tier: 'ignored', betas: 'ignored', context_management: 'ignored', cache_control: 'ignored', mm_payload: 'ignored', return_mm_kwargs: 'ignored',
   },
   ownReasons: {
     model: 'model_changed',
