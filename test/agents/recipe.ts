@@ -1,5 +1,6 @@
 // What a real agent needs to be run headless: its packages, its settings, the commands of one session.
 
+import type { SimulatorOptions } from '../../src/simulator/simulator.ts'
 import type { ConfigOverrides } from '../helpers/warmfork.ts'
 import type { ModelScript } from './model.ts'
 
@@ -41,6 +42,8 @@ export interface Recipe {
   readonly folder?: string
   /** warmfork's configuration, where that is not the default. */
   readonly config?: ConfigOverrides
+  /** The engine's options, where those are not the default. */
+  readonly engine?: SimulatorOptions
   /** What the table says beside the figures. */
   readonly note?: string
 }

@@ -3,7 +3,7 @@
 import type { Recipe } from './recipe.ts'
 import { claudeCode } from './recipes/claude-code.ts'
 import { cline } from './recipes/cline.ts'
-import { codex } from './recipes/codex.ts'
+import { codex, codexThinking } from './recipes/codex.ts'
 import { continueCli } from './recipes/continue.ts'
 import { deepagents, langchainJs, langchainJsDefault } from './recipes/langchain.ts'
 import { opencode, opencode12 } from './recipes/opencode.ts'
@@ -16,5 +16,5 @@ import { undescribed } from './recipes/undescribed.ts'
 export const recipes: readonly Recipe[] = [
   opencode, opencode12, qwenCold, qwenWarm, pi, cline, continueCli, langchainJs, langchainJsDefault, deepagents,
   strands, langchainPython, langchainPythonDefault, agentFramework,
-  aider, openhands, vibe, vibeFallback, kimi, codex, claudeCode, ...undescribed, gptme,
+  aider, openhands, vibe, vibeFallback, kimi, codex, codexThinking, claudeCode, ...undescribed, gptme,
 ]

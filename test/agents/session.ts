@@ -26,7 +26,7 @@ export async function runSession(recipe: Recipe): Promise<Session> {
   const folder = await install(recipe)
   const { home, work } = makeScratch(recipe.name)
   const model = 'local-model'
-  const simulator = await startSimulator({ model, maxModelLen: 131_072, record: true, reply: scriptedModel(recipe.script ?? {}, work) })
+  const simulator = await startSimulator({ model, maxModelLen: 131_072, record: true, ...recipe.engine, reply: scriptedModel(recipe.script ?? {}, work) })
   const logged: LogLine[] = []
   const app = await startApp(configured(simulator.url, recipe.config), pino({ level: 'trace' }, { write: (line: string) => void logged.push(JSON.parse(line)) }))
   const relay = await startRecordingRelay(app.url)

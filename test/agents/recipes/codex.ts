@@ -24,3 +24,9 @@ export const codex: Recipe = {
   ]),
   script: { tools: ['exec_command'], args: (_tool, file) => ({ cmd: `cat ${file}` }) },
 }
+
+/** It sends back what the model thought. */
+export const codexThinking: Recipe = {
+  ...codex, name: 'codex-thinking', folder: 'codex', version: 'codex 0.171.0, a model that thinks',
+  engine: { reasoningParser: true }, script: { ...codex.script, reasoning: true },
+}
