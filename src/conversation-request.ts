@@ -24,7 +24,7 @@ import { sendErrorAnswer } from './relay/respond.ts'
 import type { ClientRequest, ConversationHandler, Relay, Upstream } from './relay/types.ts'
 import type { Agent } from './summary/agents.ts'
 import { isSummaryOf } from './summary/generic.ts'
-import { isMisspelt, requestWords, saidBy, type Recogniser, type RequestKind } from './summary/recognise.ts'
+import { isMisspelt, requestWords, saidBy, type Plain, type Recogniser, type RequestKind } from './summary/recognise.ts'
 import { judge } from './summary/verdict.ts'
 import { stringMember, type ChatRequest } from './wire/chat-request.ts'
 import { memberNamed, membersOf } from './wire/json-slices.ts'
@@ -66,17 +66,18 @@ export function createConversationHandler(options: ConversationOptions): Convers
 
   return async (request, relay, endpoint) => {
     const found = mode === 'off' ? noPlace : await records.place(request, endpoint).then((place) => ({ place, fault: null }), faultWithoutPlace)
-    const grown = found.place?.grown && { recorded: found.place.grown.evidence.body, growth: found.place.grown.growth }
-    const special = recogniser.mayBeSpecial(request.headers, request.body, grown)
-    const read = special ? readUnlessEncoded(request, endpoint) : null
-    if (special) warnIfMisspelt(saidBy(request.headers, read))
-    const kind: RequestKind = special ? recogniser.recognise(request.headers, read) : { kind: 'main' }
+    const grown = found.place?.grown && { plain: found.place.grown.evidence.plain, growth: found.place.grown.growth }
+    const plain = recogniser.plainOf(request.headers, request.body, grown)
+    if (plain) return passMain(request, relay, found, plain)
+    const read = readUnlessEncoded(request, endpoint)
+    warnIfMisspelt(saidBy(request.headers, read))
+    const kind = recogniser.recognise(request.headers, read)
     switch (kind.kind) {
       case 'main':
-        return passMain(request, relay, found)
+        return passMain(request, relay, found, null)
       case 'possible':
         if (read && await isSummary(request, read)) return new SummaryRequest(options, request, endpoint, read, { kind: 'summary', agent: null }, true).answer(relay)
-        return request.gone.aborted ? undefined : passMain(request, relay, found)
+        return request.gone.aborted ? undefined : passMain(request, relay, found, null)
       case 'side':
         return void await relay.pass(request)
       case 'summary':
@@ -94,9 +95,9 @@ export function createConversationHandler(options: ConversationOptions): Convers
     log.warn({ meant, words: requestWords }, 'x-warmfork-request has a value that is none of its words; it counts as none')
   }
 
-  async function passMain(request: ClientRequest, relay: Relay, { place, fault }: FoundPlace): Promise<void> {
+  async function passMain(request: ClientRequest, relay: Relay, { place, fault }: FoundPlace, plain: Plain | null): Promise<void> {
     if (fault !== null) log.warn(faultFields(fault), 'a main request could not be compared with what is recorded; it is not recorded')
-    await relay.pass(request, place ? { observer: records.observe(request, place) } : undefined)
+    await relay.pass(request, place ? { observer: records.observe(request, place, plain) } : undefined)
   }
 
   /** Whether a recorded conversation makes a summary of a request that no data file knows. */

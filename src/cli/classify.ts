@@ -51,7 +51,7 @@ function recorded(file: Buffer): { path: string | null, headers: Record<string, 
 
 function explain(headers: Record<string, string>, body: Buffer, request: ReadRequest, agents: readonly Agent[], generic: boolean): string {
   const recogniser = new Recogniser(agents, { generic })
-  const found = recogniser.mayBeSpecial(headers, body) ? recogniser.recognise(headers, request) : { kind: 'main' as const }
+  const found = recogniser.plainOf(headers, body) ? { kind: 'main' as const } : recogniser.recognise(headers, request)
   const said = saidBy(headers, request)
   const lines = [`taken for: ${verdict(found)}`, `the client says: ${said === null ? 'nothing' : `x-warmfork-request ${JSON.stringify(said)}`}${isMisspelt(said) ? `, which counts as nothing: it is none of ${requestWords.join(', ')}` : ''}`]
 

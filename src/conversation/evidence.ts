@@ -1,6 +1,7 @@
 // What warmfork remembers: the last main request of a line that ended well (R1), and what was learned of it later.
 
 import type { Endpoint, ReadRequest } from '../endpoint/endpoint.ts'
+import type { Plain } from '../summary/recognise.ts'
 import type { ReplyState } from '../wire/reply.ts'
 
 /** Token ids of the recorded prompt, as one start of the engine rendered them. */
@@ -22,6 +23,8 @@ export interface Evidence {
   /** Hash of the id in its headers, or null; an id in its body is read when it is needed. */
   readonly conversation: string | null
   readonly body: Buffer
+  /** What a search for markers found of the body; null where it may be more than a main request. */
+  readonly plain: Plain | null
   /** Header pairs that decide which engine a router picks, as sent. */
   readonly routing: readonly string[]
   /** A header pair that the reply gave for staying on the same engine, or empty. */

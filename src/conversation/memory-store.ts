@@ -2,6 +2,7 @@
 
 import { evidenceBytes, evidenceRequest, type Evidence } from './evidence.ts'
 import { opening } from './content.ts'
+import { Recency, type Use } from './recency.ts'
 import type { Candidates, EvidenceStore, ExpiredEvidence, LineOwner } from './store.ts'
 
 interface Tombstone extends ExpiredEvidence {
@@ -9,9 +10,12 @@ interface Tombstone extends ExpiredEvidence {
 }
 
 interface Entry {
-  readonly evidence: Evidence
   readonly bytes: number
-  /** Its key among the lines. */
+  /** Its place among all evidence, among the tenant's, and among its conversation's. */
+  readonly use: Use<Evidence>
+  readonly tenantUse: Use<Evidence>
+  readonly lineUse: Use<Evidence>
+  /** The conversation's key. */
   readonly line: string
 }
 
@@ -23,11 +27,12 @@ export class MemoryStore implements EvidenceStore {
   readonly #maxBytes: number
   readonly #ttlMs: number
   readonly #now: () => number
-  /** In order of use: the first entry is the next to go. */
   readonly #entries = new Map<string, Entry>()
-  readonly #byTenant = new Map<string, Set<Entry>>()
+  /** The oldest is the next to go. */
+  readonly #all = new Recency<Evidence>()
+  readonly #byTenant = new Map<string, Recency<Evidence>>()
   /** By tenant, endpoint and conversation. */
-  readonly #lines = new Map<string, Set<Entry>>()
+  readonly #lines = new Map<string, Recency<Evidence>>()
   readonly #tombstones: Tombstone[] = []
   #bytes = 0
 
@@ -44,12 +49,12 @@ export class MemoryStore implements EvidenceStore {
 
   async candidates(tenant: string): Promise<Candidates> {
     this.#expire(true)
-    const live = evidenceOf(this.#byTenant.get(tenant))
+    const live = this.#byTenant.get(tenant)?.newest() ?? []
     return { live, expired: this.#tombstones.filter((tombstone) => tombstone.tenant === tenant) }
   }
 
   async lines(owner: LineOwner, limit: number): Promise<readonly Evidence[]> {
-    return evidenceOf(this.#lines.get(lineKey(owner)), limit)
+    return this.#lines.get(lineKey(owner))?.newest(limit) ?? []
   }
 
   async put(evidence: Evidence, supersedes?: string): Promise<void> {
@@ -57,18 +62,18 @@ export class MemoryStore implements EvidenceStore {
     this.#remove(evidence.id)
     const bytes = evidenceBytes(evidence)
     // Before the one that it supersedes goes: an index is not made anew for each request.
-    if (bytes <= this.#maxBytes) this.#add({ evidence, bytes, line: lineKey(evidence) })
+    if (bytes <= this.#maxBytes) this.#add(evidence, bytes)
     if (supersedes !== undefined && supersedes !== evidence.id) this.#remove(supersedes)
     this.#evict()
   }
 
   async amend(evidence: Evidence): Promise<void> {
-    const kept = this.#entries.get(evidence.id)?.evidence
+    const kept = this.#entries.get(evidence.id)?.use.value
     if (kept) await this.put({ ...kept, ids: evidence.ids ?? kept.ids, forkFailed: kept.forkFailed || evidence.forkFailed })
   }
 
   async drop(tenant: string, id: string): Promise<void> {
-    if (this.#entries.get(id)?.evidence.tenant === tenant) this.#remove(id)
+    if (this.#entries.get(id)?.use.value.tenant === tenant) this.#remove(id)
   }
 
   size(): { entries: number, bytes: number } {
@@ -77,16 +82,14 @@ export class MemoryStore implements EvidenceStore {
 
   #evict(): void {
     while (this.#bytes > this.#maxBytes && this.#tombstones.length > 0) this.#dropTombstone()
-    for (const id of this.#entries.keys()) {
-      if (this.#bytes <= this.#maxBytes) return
-      this.#remove(id)
-    }
+    while (this.#bytes > this.#maxBytes && this.#all.oldest) this.#remove(this.#all.oldest.value.id)
   }
 
   /** @param all also behind entries that still count: what was learned of an entry made it younger in use than it is */
   #expire(all: boolean): void {
     const before = this.#now() - this.#ttlMs
-    for (const { evidence } of this.#entries.values()) {
+    for (let use = this.#all.oldest; use; use = use.newer) {
+      const evidence = use.value
       if (evidence.completedAt > before) {
         if (all) continue
         break
@@ -104,11 +107,13 @@ export class MemoryStore implements EvidenceStore {
     this.#bytes -= tombstoneBytes
   }
 
-  #add(entry: Entry): void {
-    this.#entries.set(entry.evidence.id, entry)
-    this.#bytes += entry.bytes
-    addTo(this.#byTenant, entry.evidence.tenant, entry)
-    addTo(this.#lines, entry.line, entry)
+  #add(evidence: Evidence, bytes: number): void {
+    const line = lineKey(evidence)
+    const use = this.#all.add(evidence)
+    const tenantUse = orderOf(this.#byTenant, evidence.tenant).add(evidence)
+    const lineUse = orderOf(this.#lines, line).add(evidence)
+    this.#entries.set(evidence.id, { bytes, use, tenantUse, lineUse, line })
+    this.#bytes += bytes
   }
 
   #remove(id: string): void {
@@ -116,8 +121,9 @@ export class MemoryStore implements EvidenceStore {
     if (!entry) return
     this.#entries.delete(id)
     this.#bytes -= entry.bytes
-    removeFrom(this.#byTenant, entry.evidence.tenant, entry)
-    removeFrom(this.#lines, entry.line, entry)
+    this.#all.remove(entry.use)
+    removeFrom(this.#byTenant, entry.use.value.tenant, entry.tenantUse)
+    removeFrom(this.#lines, entry.line, entry.lineUse)
   }
 }
 
@@ -125,20 +131,16 @@ function lineKey({ tenant, endpoint, conversation }: LineOwner): string {
   return `${tenant} ${endpoint.name} ${conversation ?? ''}`
 }
 
-/** @returns the most recently used first */
-function evidenceOf(entries: ReadonlySet<Entry> | undefined, limit = Infinity): Evidence[] {
-  if (entries === undefined) return []
-  const all = Array.from(entries, ({ evidence }) => evidence).reverse()
-  return all.length > limit ? all.slice(0, limit) : all
+function orderOf(index: Map<string, Recency<Evidence>>, key: string): Recency<Evidence> {
+  const known = index.get(key)
+  if (known) return known
+  const order = new Recency<Evidence>()
+  index.set(key, order)
+  return order
 }
 
-function addTo(index: Map<string, Set<Entry>>, key: string, entry: Entry): void {
-  const entries = index.get(key)
-  if (entries) entries.add(entry)
-  else index.set(key, new Set([entry]))
-}
-
-function removeFrom(index: Map<string, Set<Entry>>, key: string, entry: Entry): void {
-  const entries = index.get(key)
-  if (entries?.delete(entry) && entries.size === 0) index.delete(key)
+function removeFrom(index: Map<string, Recency<Evidence>>, key: string, use: Use<Evidence>): void {
+  const order = index.get(key)!
+  order.remove(use)
+  if (order.isEmpty) index.delete(key)
 }

@@ -8,6 +8,7 @@ import { conversationInHeaders, type ConversationIdSources } from './conversatio
 import { endedWell, type Evidence } from './evidence.ts'
 import { type Grown, lineOf, maxCompared } from './lineage.ts'
 import { ReplyRecorder, type RecordedReply } from './recorder.ts'
+import type { Plain } from '../summary/recognise.ts'
 import type { EvidenceStore, LineOwner } from './store.ts'
 import type { Tenants } from './tenant.ts'
 
@@ -44,15 +45,15 @@ export class Records {
     return { ...owner, grown: lineOf(await store.lines(owner, maxCompared), request.body) }
   }
 
-  /** The observer for a main request's reply. */
-  observe(request: ClientRequest, place: Place): ReplyObserver {
+  /** The observer for a main request's reply. @param plain what a search for markers found of the request */
+  observe(request: ClientRequest, place: Place, plain: Plain | null): ReplyObserver {
     const { keepReplies, onFault } = this.#options
     return new ReplyRecorder(place.endpoint.reply, { keepWhole: keepReplies }, (reply) => {
-      this.#record(request, place, reply).catch(onFault)
+      this.#record(request, place, plain, reply).catch(onFault)
     })
   }
 
-  async #record(request: ClientRequest, place: Place, { status, rawHeaders, reply, cleanEnd }: RecordedReply): Promise<void> {
+  async #record(request: ClientRequest, place: Place, plain: Plain | null, { status, rawHeaders, reply, cleanEnd }: RecordedReply): Promise<void> {
     if (!endedWell(status, reply, cleanEnd)) return
     const { store, keepReplies } = this.#options
     const { tenant, endpoint, conversation } = place
@@ -63,6 +64,7 @@ export class Records {
       endpoint,
       conversation,
       body: owned(request.body),
+      plain,
       routing: routingHeaders(request.rawHeaders),
       sessionToken: givenSessionToken(rawHeaders),
       completedAt: Date.now(),

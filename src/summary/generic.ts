@@ -23,13 +23,24 @@ const lastParagraphs = 6
 
 /** Whether a body could be such a request: no tools in it and a word of the act near an end. Nothing is parsed. */
 export function mayBeGeneric(body: Buffer): boolean {
-  return !hasTools(body) && [body.toString('utf8', 0, headWindow), body.toString('utf8', Math.max(headWindow, body.length - tailWindow))]
-    .some((text) => text.includes('\\u') || speaksOfCondensing(text.replace(/\\[nrt]/g, '\n')))
+  return !hasTools(body) && mentionsCondensing(body)
 }
+
+/** Whether a word of the act stands near an end of a body, or of what is new in it. */
+export function mentionsCondensing(bytes: Buffer): boolean {
+  return mayMention(bytes.toString('utf8', 0, headWindow)) || mayMention(bytes.toString('utf8', Math.max(headWindow, bytes.length - tailWindow)))
+}
+
+/** @param json text inside of JSON, or cut from it */
+function mayMention(json: string): boolean {
+  return json.includes('\\u') || speaksOfCondensing(json.replace(/\\[nrt]/g, '\n'))
+}
+
+const toolsKey = Buffer.from('"tools"')
 
 /** Whether a body has tools. Inside a string the key's quotes would be escaped. */
 export function hasTools(body: Buffer): boolean {
-  const key = body.indexOf('"tools"')
+  const key = body.indexOf(toolsKey)
   if (key < 0) return false
   const colon = skipSpace(body, key + 7)
   const value = skipSpace(body, colon + 1)

@@ -6,7 +6,7 @@ import { isFront, readText, textParts, type ChatRequest } from '../wire/chat-req
 import { stringAtPath } from '../conversation/conversation-id.ts'
 import type { Growth } from '../conversation/content.ts'
 import type { Agent } from './agents.ts'
-import { hasTools, isPossible, mayBeGeneric } from './generic.ts'
+import { hasTools, isPossible, mentionsCondensing } from './generic.ts'
 
 export type RequestKind =
   | { readonly kind: 'main' }
@@ -26,14 +26,21 @@ const metadataKey = '"warmfork"'
 const headWindow = 32 * 1024
 const tailWindow = 128 * 1024
 
+/** What was found of a body that is nothing special: it spares searching what grows it. */
+export interface Plain {
+  readonly hasTools: boolean
+}
+
+const withTools: Plain = { hasTools: true }
+const withoutTools: Plain = { hasTools: false }
+
 /** Knows the agents' markers; made once. */
 export class Recogniser {
   readonly #agents: readonly Agent[]
   readonly #headers: readonly HeaderTrait[]
-  readonly #markers: readonly Buffer[]
+  /** As JSON writes them, one character for each byte of a body. */
+  readonly #markers: readonly string[]
   readonly #longestMarker: number
-  /** Bodies that were searched and are nothing special, and whether they have tools. */
-  readonly #plain = new WeakMap<Buffer, { hasTools: boolean }>()
   readonly #generic: boolean
 
   /** @param options.generic requests that no data file knows may be summaries too */
@@ -43,24 +50,32 @@ export class Recogniser {
     this.#headers = agents.flatMap(({ traits }) => traits.header ?? [])
     // Every trait must hold: of an agent that says itself what it asks for nothing else is searched.
     const markers = agents.filter(({ traits }) => !traits.header).map(({ traits }) => traits.starts ?? traits.last ?? traits.system!)
-    // In a JSON body a marker stands as JSON writes it.
-    this.#markers = [...new Set([...markers.map((marker) => JSON.stringify(marker).slice(1, -1)), metadataKey])].map((marker) => Buffer.from(marker))
+    this.#markers = [...new Set([...markers.map((marker) => JSON.stringify(marker).slice(1, -1)), metadataKey])].map((marker) => Buffer.from(marker).toString('latin1'))
     this.#longestMarker = Math.max(...this.#markers.map((marker) => marker.length))
   }
 
   /**
-   * Whether reading the body could show anything but a main request. Native searches near both ends, nothing parsed.
-   * @param grown the recorded body that this one grows, and by what: of a plain one only what is new is searched
+   * Native searches near both ends of a body, nothing parsed.
+   * @param grown what was found of the recorded body that this one grows, and by what: of a plain one only what is new is searched
+   * @returns null where reading the body could show anything but a main request
    */
-  mayBeSpecial(headers: IncomingHttpHeaders, body: Buffer, grown?: { recorded: Buffer, growth: Growth }): boolean {
-    if (headers[header] !== undefined || this.#headers.some((trait) => headerHolds(trait, headers))) return true
-    const known = grown?.growth.sameFront ? this.#plain.get(grown.recorded) : undefined
+  plainOf(headers: IncomingHttpHeaders, body: Buffer, grown?: { plain: Plain | null, growth: Growth }): Plain | null {
+    if (headers[header] !== undefined || this.#headers.some((trait) => headerHolds(trait, headers))) return null
+    const known = grown?.growth.sameFront ? grown.plain : null
     const windows = known ? [this.#news(body, grown!.growth)] : ends(body)
-    if (this.#markers.some((marker) => windows.some((window) => window.includes(marker)))) return true
-    const sameTools = known?.hasTools === true && grown!.growth.end < body.length
-    if (this.#generic && !sameTools && mayBeGeneric(body)) return true
-    this.#plain.set(body, { hasTools: sameTools || hasTools(body) })
-    return false
+    if (windows.some((window) => this.#hasMarker(window))) return null
+    if (known && grown!.growth.end < body.length) {
+      // What stands in front of the news and behind it was searched when it was recorded.
+      if (known.hasTools || hasTools(body.subarray(grown!.growth.start, grown!.growth.end))) return withTools
+      return this.#generic && mentionsCondensing(windows[0]!) ? null : withoutTools
+    }
+    if (hasTools(body)) return withTools
+    return this.#generic && mentionsCondensing(body) ? null : withoutTools
+  }
+
+  #hasMarker(bytes: Buffer): boolean {
+    const text = bytes.toString('latin1')
+    return this.#markers.some((marker) => text.includes(marker))
   }
 
   /** What is new, with as much in front and behind as a marker may reach into. */

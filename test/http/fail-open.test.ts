@@ -42,11 +42,11 @@ function breaks(t: { teardown(handler: () => void): unknown }, part: { prototype
 }
 
 const onMain: readonly (readonly [{ prototype: any }, string])[] = [
-  [Recogniser, 'mayBeSpecial'], [Records, 'place'], [Records, 'observe'], [Tenants, 'of'], [MemoryStore, 'lines'], [MemoryStore, 'put'], [Engine, 'cacheConfig'], [Engine, 'calibration'],
+  [Recogniser, 'plainOf'], [Records, 'place'], [Records, 'observe'], [Tenants, 'of'], [MemoryStore, 'lines'], [MemoryStore, 'put'], [Engine, 'cacheConfig'], [Engine, 'calibration'],
 ]
 
 const onSummary: readonly (readonly [{ prototype: any }, string])[] = [
-  [Recogniser, 'mayBeSpecial'], [Recogniser, 'recognise'], [Tenants, 'of'], [Tenants, 'credentials'], [MemoryStore, 'candidates'], [MemoryStore, 'amend'],
+  [Recogniser, 'plainOf'], [Recogniser, 'recognise'], [Tenants, 'of'], [Tenants, 'credentials'], [MemoryStore, 'candidates'], [MemoryStore, 'amend'],
   [Engine, 'cacheConfig'], [Engine, 'calibration'], [Engine, 'render'], [ForkSwitches, 'isModelOff'], [ForkSwitches, 'isPaused'],
   [ForkSwitches, 'accepted'], [ForkSwitches, 'observed'], [Ledger, 'receipt'], [Ledger, 'outcome'],
 ]

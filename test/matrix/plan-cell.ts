@@ -65,7 +65,7 @@ export async function planCell(origin: string, template: string, cell: Cell): Pr
   const coverage = structuredCoverage(request, summary)
   if (!coverage.covered) return { ...none, without: null, faults: [`not covered: ${coverage.reason}`] }
   const evidence: Evidence = {
-    id: 'parent', tenant: 't', endpoint: chat, conversation: null, body, routing: [], sessionToken: [], completedAt: 0,
+    id: 'parent', tenant: 't', endpoint: chat, conversation: null, body, plain: null, routing: [], sessionToken: [], completedAt: 0,
     promptTokens, finish: 'tool_calls', replyText: null, ids: null, forkFailed: false,
   }
   const parts = partsOf({ evidence, request, coverage }, summary)!

@@ -26,7 +26,7 @@ const recorded = [evidenceOf({ messages, tools }), evidenceOf({ messages: [{ rol
 /** What becomes of a request: an agent's name, `generic`, or null for a main request. */
 function taken(body: object, by = recogniser): string | null {
   const raw = bytes(body)
-  if (!by.mayBeSpecial({}, raw)) return null
+  if (by.plainOf({}, raw)) return null
   const read = chat.read(raw)!
   const found = by.recognise({}, read)
   if (found.kind === 'summary') return found.agent!.agent

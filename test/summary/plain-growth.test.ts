@@ -22,15 +22,16 @@ for (const [form, write] of Object.entries(forms)) {
       const marker = JSON.stringify(agent.traits.starts ?? agent.traits.last ?? agent.traits.system!).slice(1, -1)
       const recogniser = new Recogniser(agents, { generic: true })
       const recorded = Buffer.from(write(`${system},${user(filler)}`))
-      t.equal(recogniser.mayBeSpecial({}, recorded), false)
+      const plain = recogniser.plainOf({}, recorded)
+      t.ok(plain)
       for (const added of [`${user('go on')},${user(marker)}`, user(marker), user(`${'x'.repeat(5_000)}${marker}`)]) {
         const body = Buffer.from(write(`${system},${user(filler)},${added}`))
-        const grown = { recorded, growth: growth(recorded, body, { itemsKey: 'messages' })! }
+        const grown = { plain, growth: growth(recorded, body, { itemsKey: 'messages' })! }
         t.ok(grown.growth)
-        t.equal(recogniser.mayBeSpecial({}, body, grown), true, marker)
+        t.equal(recogniser.plainOf({}, body, grown), null, marker)
       }
       const next = Buffer.from(write(`${system},${user(filler)},${user('go on')}`))
-      t.equal(recogniser.mayBeSpecial({}, next, { recorded, growth: growth(recorded, next, { itemsKey: 'messages' })! }), false)
+      t.strictSame(recogniser.plainOf({}, next, { plain, growth: growth(recorded, next, { itemsKey: 'messages' })! }), plain)
     }
   })
 }
@@ -38,12 +39,13 @@ for (const [form, write] of Object.entries(forms)) {
 t.test('what stands in front of the messages or behind them is searched when it is not the recorded', async (t) => {
   const recogniser = new Recogniser(agents)
   const recorded = Buffer.from(`{"model":"m","messages":[${user(filler)}]}`)
-  t.equal(recogniser.mayBeSpecial({}, recorded), false)
+  const plain = recogniser.plainOf({}, recorded)
+  t.ok(plain)
   for (const body of [
     `{"metadata":{"warmfork":{"request":"summary"}},"messages":[${user(filler)},${user('x')}]}`,
     `{"model":"m","messages":[${user(filler)},${user('x')}],"metadata":{"warmfork":{"request":"summary"}}}`,
   ].map((text) => Buffer.from(text))) {
-    t.equal(recogniser.mayBeSpecial({}, body, { recorded, growth: growth(recorded, body, { itemsKey: 'messages' })! }), true)
+    t.equal(recogniser.plainOf({}, body, { plain, growth: growth(recorded, body, { itemsKey: 'messages' })! }), null)
   }
 })
 
@@ -52,16 +54,20 @@ t.test('a recorded body that was not plain spares nothing', async (t) => {
   const marker = agents.find(({ traits }) => traits.system !== undefined)!.traits.system!
   const recorded = Buffer.from(`{"messages":[{"role":"system","content":${JSON.stringify(marker)}},${user(filler)}],${tools}}`)
   const body = Buffer.from(`{"messages":[{"role":"system","content":${JSON.stringify(marker)}},${user(filler)},${user('x')}]}`)
-  t.equal(recogniser.mayBeSpecial({}, body, { recorded, growth: growth(recorded, body, { itemsKey: 'messages' })! }), recogniser.mayBeSpecial({}, body))
+  t.equal(recogniser.plainOf({}, recorded), null)
+  t.strictSame(recogniser.plainOf({}, body, { plain: null, growth: growth(recorded, body, { itemsKey: 'messages' })! }), recogniser.plainOf({}, body))
 })
 
 t.test('a word of the act in what is new is found, and tools that come with it', async (t) => {
   const recogniser = new Recogniser(agents, { generic: true })
-  const talk = (...texts: string[]) => Buffer.from(`{"model":"m","messages":[${[system, ...texts.map(user)].join(',')}]}`)
-  const recorded = talk('hello')
-  t.equal(recogniser.mayBeSpecial({}, recorded), false)
-  const grown = (body: Buffer) => recogniser.mayBeSpecial({}, body, { recorded, growth: growth(recorded, body, { itemsKey: 'messages' })! })
-  t.equal(grown(talk('hello', 'go on')), false)
-  for (const said of ['summarize the conversation', `${'x '.repeat(6_000)}condense the history`, 'summar\\u0069ze']) t.equal(grown(talk('hello', said)), true, said.slice(-30))
-  t.equal(grown(Buffer.from(`${talk('hello', 'summarize this').toString().slice(0, -1)},${tools}}`)), false, 'a request with tools is none')
+  const talk = (texts: string[], rest = '') => Buffer.from(`{"model":"m","messages":[${[system, ...texts.map(user)].join(',')}]${rest}}`)
+  for (const rest of ['', ',"tools":[],"max_tokens":1000', ',"tools":null']) {
+    const recorded = talk(['hello'], rest)
+    const plain = recogniser.plainOf({}, recorded)
+    t.strictSame(plain, { hasTools: false })
+    const grown = (body: Buffer) => recogniser.plainOf({}, body, { plain, growth: growth(recorded, body, { itemsKey: 'messages' })! })
+    t.strictSame(grown(talk(['hello', 'go on'], rest)), plain)
+    for (const said of ['summarize the conversation', `${'x '.repeat(6_000)}condense the history`, 'summar\\u0069ze']) t.equal(grown(talk(['hello', said], rest)), null, said.slice(-30))
+    t.strictSame(grown(talk(['hello', 'summarize this'], `,${tools}`)), { hasTools: true }, 'a request with tools is none')
+  }
 })

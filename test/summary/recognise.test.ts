@@ -17,7 +17,7 @@ const tools = [tool('look')]
 
 function kind(body: object | string, headers: Record<string, string> = {}): string {
   const raw = bytes(body)
-  if (!recogniser.mayBeSpecial(headers, raw)) return 'main'
+  if (recogniser.plainOf(headers, raw)) return 'main'
   const found = recogniser.recognise(headers, chat.read(raw))
   return found.kind === 'summary' ? `summary of ${found.agent?.agent ?? 'nobody'}` : found.kind
 }
@@ -75,9 +75,9 @@ t.test('metadata says the same where no header does', async (t) => {
 t.test('markers are found at both ends of a large body without reading it', async (t) => {
   const long = user('x'.repeat(600_000))
   t.equal(kind({ messages: [system, long, user('write <it> down now')], tools }), 'summary of warm')
-  t.equal(recogniser.mayBeSpecial({}, bytes({ messages: [user('a'), long, user('b')] })), false)
-  t.equal(recogniser.mayBeSpecial({}, bytes({ messages: [{ role: 'system', content: 'only condense' }, long] })), true)
-  t.equal(recogniser.mayBeSpecial({}, Buffer.alloc(0)), false)
+  t.ok(recogniser.plainOf({}, bytes({ messages: [user('a'), long, user('b')] })))
+  t.equal(recogniser.plainOf({}, bytes({ messages: [{ role: 'system', content: 'only condense' }, long] })), null)
+  t.ok(recogniser.plainOf({}, Buffer.alloc(0)))
 })
 
 t.test('a header and an endpoint are traits like any other, and a header spares the search in the body', async (t) => {
@@ -87,9 +87,9 @@ t.test('a header and an endpoint are traits like any other, and a header spares 
   const body = bytes({ messages: [user('a'), user('Please write it down.')] })
   const headers = { 'x-kind': '{"id":1,"kind":"condense"}' }
   const of = (traits: object): Recogniser => new Recogniser([{ ...agent!, traits: { ...agent!.traits, ...traits } }])
-  t.equal(of({}).mayBeSpecial({}, body), false)
-  t.equal(of({}).mayBeSpecial({ 'x-kind': '{"kind":"turn"}' }, body), false)
-  t.equal(of({}).mayBeSpecial(headers, body), true)
+  t.ok(of({}).plainOf({}, body))
+  t.ok(of({}).plainOf({ 'x-kind': '{"kind":"turn"}' }, body))
+  t.equal(of({}).plainOf(headers, body), null)
   t.match(of({}).recognise(headers, chat.read(body)), { kind: 'summary', agent: { agent: 'said' } })
   t.match(of({}).recognise({}, chat.read(body)), { kind: 'main' })
   t.match(of({ last: 'write something else' }).recognise(headers, chat.read(body)), { kind: 'main' })

@@ -1,0 +1,46 @@
+// Values in the order of their last use. A Map or a Set keeps that order too, but leaves a hole where a value was, and who
+// walks it from its front walks over all of them.
+
+/** A value's place in the order. */
+export interface Use<T> {
+  readonly value: T
+  newer: Use<T> | undefined
+  older: Use<T> | undefined
+}
+
+export class Recency<T> {
+  #newest: Use<T> | undefined
+  #oldest: Use<T> | undefined
+
+  get oldest(): Use<T> | undefined {
+    return this.#oldest
+  }
+
+  get isEmpty(): boolean {
+    return this.#newest === undefined
+  }
+
+  /** @returns its place, as the most recently used */
+  add(value: T): Use<T> {
+    const use: Use<T> = { value, newer: undefined, older: this.#newest }
+    if (this.#newest) this.#newest.newer = use
+    else this.#oldest = use
+    this.#newest = use
+    return use
+  }
+
+  /** @param use a place in this order, which is none from now on */
+  remove({ newer, older }: Use<T>): void {
+    if (newer) newer.older = older
+    else this.#newest = older
+    if (older) older.newer = newer
+    else this.#oldest = newer
+  }
+
+  /** The most recently used first, at most `limit` of them. */
+  newest(limit = Infinity): T[] {
+    const values: T[] = []
+    for (let use = this.#newest; use && values.length < limit; use = use.older) values.push(use.value)
+    return values
+  }
+}
