@@ -11,6 +11,7 @@ import type { ErrorCode } from './errors.ts'
 import { readBody, refuse } from './relay/body.ts'
 import { type Connections, trackConnections } from './relay/connections.ts'
 import { faultFields } from './relay/fault.ts'
+import { ReceivedRequest } from './relay/received.ts'
 import { createRelay } from './relay/relay.ts'
 import { errorReplyBytes } from './relay/respond.ts'
 import { createRoutes } from './relay/routes.ts'
@@ -91,10 +92,8 @@ export function createTrafficServer(options: TrafficOptions): TrafficServer {
 
   async function handle(request: IncomingMessage, response: ServerResponse, target: string): Promise<void> {
     const receivedAt = performance.now()
-    const gone = new AbortController()
     const path = mayPass(target)
     connections.enter(response, () => {
-      if (!response.writableFinished) gone.abort()
       options.metrics?.request(path, response.headersSent ? response.statusCode : 0)
     })
 
@@ -107,11 +106,8 @@ export function createTrafficServer(options: TrafficOptions): TrafficServer {
     if (reading.kind === 'gone') return
     if (reading.kind === 'too_large') return refuse(request, response, errorsAt(path), 'body_too_large', replyHeaders)
 
-    const { method = 'GET', rawHeaders, headers } = request
-    const { body } = reading
-    const { signal } = gone
-    const whole: ClientRequest = { method, target, path, rawHeaders, headers, body, response, errors: errorsAt(path), gone: signal, receivedAt }
-    const endpoint = method === 'POST' ? endpointAt(path) : undefined
+    const whole = new ReceivedRequest(request, response, { target, path, body: reading.body, errors: errorsAt(path), receivedAt })
+    const endpoint = whole.method === 'POST' ? endpointAt(path) : undefined
     if (endpoint) await answerConversation(whole, endpoint, conversation, relay, log)
     else await relay.pass(whole)
   }

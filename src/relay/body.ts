@@ -30,18 +30,17 @@ export async function readBody(request: IncomingMessage, limitBytes: number): Pr
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
     let length = 0
-    const settle = (reading: BodyReading) => {
-      request.off('data', onData).off('end', onEnd).off('close', onClose)
-      resolve(reading)
-    }
     const onData = (chunk: Buffer) => {
       length += chunk.length
-      if (length > limitBytes) settle({ kind: 'too_large' })
-      else chunks.push(chunk)
+      if (length <= limitBytes) return void chunks.push(chunk)
+      request.off('data', onData)
+      chunks.length = 0
+      resolve({ kind: 'too_large' })
     }
-    const onEnd = () => settle({ kind: 'whole', body: joined(chunks, length) })
-    const onClose = () => settle({ kind: 'gone' })
-    request.on('data', onData).on('end', onEnd).on('close', onClose)
+    // Only the first of them counts; to take the others back costs more than to let them come.
+    request.on('data', onData)
+    request.once('end', () => resolve({ kind: 'whole', body: joined(chunks, length) }))
+    request.once('close', () => resolve({ kind: 'gone' }))
   })
 }
 

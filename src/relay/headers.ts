@@ -12,18 +12,22 @@ const connectionHeaders: Record<string, string> = {
   upgrade: 'asks for another protocol on one connection (RFC 9110, 7.8)',
 }
 
-const requestHeaders: Record<string, string> = {
+const requestHeaders = namesOf({
   ...connectionHeaders,
   'content-length': 'made anew: the body is held whole, whatever framing it came in (RFC 9112, 6.2)',
   expect: "answered here by Node: undici refuses it (RFC 9110, 10.1.1: the recipient's answer counts)",
   host: "made anew: the engine's own (RFC 9112, 3.2)",
   'http2-settings': 'part of an upgrade of one connection (RFC 7540, 3.2.1)',
   'proxy-authorization': 'credentials for this proxy, not for the engine (RFC 9110, 11.7.2)',
-}
+})
 
-const replyHeaders: Record<string, string> = {
+const replyHeaders = namesOf({
   ...connectionHeaders,
   'proxy-authenticate': 'asks for credentials for the next proxy only (RFC 9110, 11.7.1)',
+})
+
+function namesOf(table: Readonly<Record<string, string>>): ReadonlySet<string> {
+  return new Set(Object.keys(table))
 }
 
 /**
@@ -39,7 +43,7 @@ export function headersForEngine(raw: readonly string[]): string[] {
  * @param raw name, value, … as received
  */
 export function headersForClient(raw: readonly string[]): string[] {
-  const kept = withoutReceipts(withoutHop(raw, replyHeaders))
+  const kept = withoutHop(raw, replyHeaders, isReceipt)
   // nginx holds back a stream until its buffer is full, unless told so.
   if (isEventStream(kept) && headerValue(kept, 'x-accel-buffering') === undefined) kept.push('x-accel-buffering', 'no')
   return kept
@@ -52,7 +56,7 @@ export function headersForClient(raw: readonly string[]): string[] {
  */
 export function headerValue(raw: readonly string[], name: string): string | undefined {
   for (let i = 0; i < raw.length; i += 2) {
-    if (raw[i]?.toLowerCase() === name) return raw[i + 1]
+    if (isNamed(raw[i]!, name)) return raw[i + 1]
   }
   return undefined
 }
@@ -65,31 +69,37 @@ export function isEventStream(raw: readonly string[]): boolean {
   return /^\s*text\/event-stream\s*(;|$)/i.test(headerValue(raw, 'content-type') ?? '')
 }
 
-/** A receipt that came from behind is none of ours; that a simulator made the reply stays true. */
-function withoutReceipts(headers: string[]): string[] {
-  const isReceipt = (name: string) => name.length > receiptPrefix.length && name.toLowerCase().startsWith(receiptPrefix) && name.toLowerCase() !== 'x-warmfork-simulator'
-  if (!headers.some((name, i) => i % 2 === 0 && isReceipt(name))) return headers
-  return headers.filter((_, i) => !isReceipt(headers[i - (i % 2)]!))
-}
-
 const receiptPrefix = 'x-warmfork-'
 
-function withoutHop(raw: readonly string[], table: Record<string, string>): string[] {
+/** A receipt that came from behind is none of ours; that a simulator made the reply stays true. */
+function isReceipt(lower: string): boolean {
+  return lower.length > receiptPrefix.length && lower.startsWith(receiptPrefix) && lower !== 'x-warmfork-simulator'
+}
+
+function withoutHop(raw: readonly string[], dropped: ReadonlySet<string>, isDropped?: (lower: string) => boolean): string[] {
   const named = namedByConnection(raw)
   const kept: string[] = []
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const name = raw[i]!
     const lower = name.toLowerCase()
-    if (!Object.hasOwn(table, lower) && !named?.has(lower)) kept.push(name, raw[i + 1]!)
+    if (!dropped.has(lower) && !named?.has(lower) && !isDropped?.(lower)) kept.push(name, raw[i + 1]!)
   }
   return kept
 }
+
+/** @param name in lower case */
+function isNamed(written: string, name: string): boolean {
+  return written.length === name.length && (written === name || written.toLowerCase() === name)
+}
+
+/** What it mostly says, which names no header. */
+const alone: ReadonlySet<string> = new Set(['keep-alive', 'close'])
 
 /** The header names that `connection` lists, if it lists any. */
 function namedByConnection(raw: readonly string[]): Set<string> | undefined {
   let names: Set<string> | undefined
   for (let i = 0; i + 1 < raw.length; i += 2) {
-    if (raw[i]!.toLowerCase() !== 'connection') continue
+    if (!isNamed(raw[i]!, 'connection') || alone.has(raw[i + 1]!)) continue
     for (const option of raw[i + 1]!.split(',')) {
       const name = option.trim().toLowerCase()
       // A body that goes on must stay readable: fields that describe it are never of one hop (RFC 9110, 7.6.1),

@@ -4,6 +4,7 @@
 import type { ErrorCode } from '../errors.ts'
 import { cut } from './cut.ts'
 import { headersForClient, headersForEngine, headerValue } from './headers.ts'
+import { hasLeft } from './received.ts'
 import { sendError } from './respond.ts'
 import type { ExchangeHandler, Relay, ReplyEnd, ReplyObserver, Upstream } from './types.ts'
 import { connectTimedOut, outOfDescriptors } from './upstream.ts'
@@ -25,10 +26,10 @@ export function createRelay(upstream: Upstream, options: RelayOptions = {}): Rel
 
   return {
     pass(request, passOptions = {}) {
-      const { response, gone } = request
-      const addedHeaders = [...(passOptions.replyHeaders ?? []), ...everyReply]
+      const { response } = request
+      const addedHeaders = passOptions.replyHeaders ? [...passOptions.replyHeaders, ...everyReply] : everyReply
       const observer = guarded(passOptions.observer, options.onObserverFault)
-      if (gone.aborted) {
+      if (hasLeft(response)) {
         observer.end('client_gone')
         return Promise.resolve('client_gone')
       }
@@ -45,15 +46,11 @@ export function createRelay(upstream: Upstream, options: RelayOptions = {}): Rel
           }
           resolve(ended === 'complete' && !response.writableFinished ? 'client_gone' : ended)
         }
-        gone.addEventListener('abort', leave, { once: true })
+        response.once('close', leave)
 
         const settle = (how: ReplyEnd) => {
           ended = how
           observer.end(how)
-          response.once('close', () => {
-            gone.removeEventListener('abort', leave)
-            leave()
-          })
         }
 
         const handler: ExchangeHandler = {
@@ -108,9 +105,11 @@ function unreachable(error: Error): ErrorCode {
   return connectTimedOut(error) ? 'upstream_timeout' : 'upstream_unreachable'
 }
 
+const nobody: ReplyObserver = { head() {}, data() {}, end() {} }
+
 /** An observer that cannot hurt: after a throw it only hears the end, so that it can release what it holds. */
 function guarded(observer: ReplyObserver | undefined, onFault: RelayOptions['onObserverFault']): ReplyObserver {
-  if (observer === undefined) return { head() {}, data() {}, end() {} }
+  if (observer === undefined) return nobody
   let faulty = false
   const fail = (error: unknown) => {
     if (!faulty) onFault?.(error)
