@@ -53,7 +53,7 @@ export const clientAbort: readonly Row[] = [
     },
   },
   {
-    name: 'a client that goes between head and first byte does too',
+    name: 'a client that goes between head and first byte closes the engine’s connection within 100 ms',
     cases: ['14c'],
     async check(stage) {
       const { engine, port } = await stage.before(({ socket }) => socket.write(streamHead))
@@ -68,7 +68,7 @@ export const clientAbort: readonly Row[] = [
     },
   },
   {
-    name: 'a client that goes mid-stream does too',
+    name: 'a client that goes mid-stream closes the engine’s connection within 100 ms',
     cases: ['14d'],
     async check(stage) {
       const { engine, port } = await stage.before(({ socket }) => {
@@ -86,7 +86,7 @@ export const clientAbort: readonly Row[] = [
     },
   },
   {
-    name: 'a client that goes in the middle of a plain reply does too',
+    name: 'a client that goes in the middle of a plain reply closes the engine’s connection within 100 ms',
     cases: ['14e'],
     async check(stage) {
       const { engine, port } = await stage.before(({ socket }) => socket.write(`${head('200 OK', ['content-length', '100'])}half`))

@@ -60,6 +60,7 @@ export const framing: readonly Row[] = [
       must(replies.length === bodies.length, `status ${[...text.matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status]) => status).join(', ') || 'none'}`)
       // Requests in flight at a time go to engines in any order; their replies keep it.
       const arrived = engine.requests.map(({ body }) => body.toString())
+      must(arrived.join('') !== '' || bodies.join('') === '', 'without its body')
       must(arrived.toSorted().join() === bodies.toSorted().join(), `arrived as ${JSON.stringify(arrived)}`)
       must(replies.every((text, i) => text.endsWith(bodies[i]!) || text.includes(`\r\n${bodies[i]}\r\n`)), 'other replies')
     },
