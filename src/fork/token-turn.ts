@@ -7,7 +7,7 @@ import type { Prompt } from '../engine/prompt.ts'
 import { commonPrefix } from '../wire/token-ids.ts'
 import { commonSuffix, joinIds, placesOf } from '../wire/ids.ts'
 import { bytesOf, memberNamed, membersOf } from '../wire/json-slices.ts'
-import type { ChatRequest } from '../wire/chat-request.ts'
+import { isFront, stringMember, type ChatRequest } from '../wire/chat-request.ts'
 import { ownMessages } from './build.ts'
 
 type Render = (prompt: Prompt) => Promise<Rendered>
@@ -73,21 +73,24 @@ export async function measureTurn(evidence: ChatRequest, headLength: number, beh
   const lead = [...messages.slice(0, evidence.frontLength), ...(role === 'user' ? [] : [user]), ...messages.slice(caller, headLength - 1)]
   // The text ends in a word of its own.
   const ending = (text: ProbeText): Buffer[] => [...lead, withText(messages[headLength - 1]!, text)]
-  const [one, other, followed] = await Promise.all([
+  const [one, other, followed, before, after] = await Promise.all([
     render({ options: evidence, messages: ending(probeTexts[0]) }),
     render({ options: evidence, messages: ending(probeTexts[1]) }),
     render({ options: evidence, messages: [...ending(probeTexts[0]), ...behind] }),
+    // System text may be moved to the front: what stands before and behind it shows whether it is.
+    isFront(role) ? render({ options: evidence, messages: [...lead.slice(0, -1), withText(lead.at(-1)!, probeTexts[1]), ...ending(probeTexts[0]).slice(-1)] }) : null,
+    behind.some(isSystem) ? render({ options: evidence, messages: [...ending(probeTexts[0]), ...behind.map((message) => (isSystem(message) ? withText(message, probeTexts[1]) : message))] }) : null,
   ])
-  if (!('ids' in one) || !('ids' in other) || !('ids' in followed)) return null
+  if (!('ids' in one) || !('ids' in other) || !('ids' in followed) || (before && !('ids' in before)) || (after && !('ids' in after))) return null
   const start = commonPrefix(one.ids, other.ids)
   const suffix = commonSuffix(one.ids, other.ids)
   const text = one.ids.subarray(start, one.ids.length - suffix)
   const otherText = other.ids.subarray(start, other.ids.length - suffix)
-  if (text.length === 0 || otherText.length === 0) return null
+  if (text.length === 0 || otherText.length === 0 || (before && commonPrefix(one.ids, before.ids) >= start)) return null
   // The system text may hold the same words: then only the place where they stood before is sure.
   const places = placesOf(text, followed.ids)
   const place = places.length === 1 ? places[0]! : places.includes(start) ? start : -1
-  if (place < 0) return null
+  if (place < 0 || (after && commonPrefix(followed.ids, after.ids) < place + text.length)) return null
   return {
     turn: followed.ids.slice(place + text.length),
     sentinels: { [probeTexts[0]]: text.at(-1)!, [probeTexts[1]]: otherText.at(-1)! } as Record<ProbeText, number>,
@@ -100,6 +103,10 @@ export async function measureTurn(evidence: ChatRequest, headLength: number, beh
  */
 export function placeTurn(prompt: Uint32Array, { end, merged }: HeadText, { turn }: Pick<TokenTurn, 'turn'>): Uint32Array | null {
   return merged.every((id, i) => turn[i] === id) ? joinIds(prompt.subarray(0, end), turn.subarray(merged.length)) : null
+}
+
+function isSystem(message: Buffer): boolean {
+  return isFront(stringMember(message, { start: 0, end: message.length }, 'role') ?? '')
 }
 
 const user = Buffer.from('{"role":"user","content":"Look it up."}')

@@ -19,7 +19,7 @@ export interface TokensFork {
 
 /** Why the placement is not to be had. */
 export type TokensUnavailable =
-  /** The template takes no small conversation of this shape, or does not show the head's last message. */
+  /** The template takes no small conversation of this shape, or does not show the head's last message, or system text at another place. */
   | 'turn_unknown'
   /** The summary request wants what /v1/completions cannot give. */
   | 'options'

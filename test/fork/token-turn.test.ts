@@ -64,6 +64,18 @@ t.test('words of the probe in the system text do not move the turn', async (t) =
   t.equal(said(turn!.turn), '</user> <user> Sum up. </user> <assistant>')
 })
 
+t.test('system text at the join: a turn where the template leaves it in its place, none where it moves it', async (t) => {
+  const last = conversation([{ role: 'user', content: 'Go' }, { role: 'system', content: 'Seen' }])
+  const behind = [Buffer.from('{"role":"system","content":"Late"}'), directive]
+  const first = conversation([{ role: 'user', content: 'Go' }])
+  t.equal(said((await measureTurn(last, 2, [directive], words()))!.turn), '</system> <user> Sum up. </user> <assistant>')
+  t.equal(said((await measureTurn(first, 1, behind, words()))!.turn), '</user> <system> Late </system> <user> Sum up. </user> <assistant>')
+  const moving = words(undefined, (messages) => [...messages].sort((a, b) => Number(b.includes('"system"')) - Number(a.includes('"system"'))))
+  t.equal(await measureTurn(last, 2, [directive], moving), null, 'the conversation behind it would be lost')
+  t.equal(await measureTurn(first, 1, behind, moving), null, 'it would be lost itself')
+  t.ok(await measureTurn(conversation([{ role: 'system', content: 'Rules' }, { role: 'user', content: 'Go' }]), 2, [directive], moving))
+})
+
 t.test('a template that takes no such conversation gives no turn', async (t) => {
   t.equal(await measureTurn(conversation([{ role: 'user', content: 'Hi' }]), 1, [directive], async () => ({ fault: 'refused' })), null)
 })
@@ -81,10 +93,12 @@ function conversation(messages: object[]): ChatRequest {
 const vocabulary: string[] = []
 
 /** A template and tokenizer of whole words: every message in tags of its role. */
-function words(seen: (prompt: Prompt) => void = () => {}): (prompt: Prompt) => Promise<Rendered> {
+function words(
+  seen: (prompt: Prompt) => void = () => {}, order: (messages: readonly Buffer[]) => readonly Buffer[] = (messages) => messages,
+): (prompt: Prompt) => Promise<Rendered> {
   return async (prompt) => {
     seen(prompt)
-    return { ids: read(prompt), window: null }
+    return { ids: read({ ...prompt, messages: order(prompt.messages) }), window: null }
   }
 }
 
