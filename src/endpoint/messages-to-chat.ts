@@ -39,7 +39,7 @@ export function messagesAsChat(body: Buffer): MessagesAsChat | null {
 }
 
 /** Claude Code's attribution line, another one in every session; vLLM leaves the block out. */
-const billing = 'x-anthropic-billing-header'
+export const billing = 'x-anthropic-billing-header'
 
 /** The system text: its blocks one behind the other. */
 function systemOf(body: Buffer, value: Slice | undefined): string | null {
@@ -74,10 +74,11 @@ function messagesOf(body: Buffer, item: Slice): Buffer[] | null {
   const content = memberNamed(membersOf(body, item.start) ?? [], 'content')?.value
   if (content === undefined) return null
   if (role === 'system') {
-    // Some templates take system text in front only; vLLM moves it there then, and calibration sees the difference.
-    const own = body[content.start] === quote ? stringAt(body, content) : blockTexts(body, content)
+    // Some templates take system text in front only; vLLM moves it there then, which calibration finds out.
+    const isText = body[content.start] === quote
+    const own = isText ? stringAt(body, content) : blockTexts(body, content)
     if (own === null) return null
-    return own === '' || own.startsWith(billing) ? [] : [said('system', text(own))]
+    return own === '' || (isText && own.startsWith(billing)) ? [] : [said('system', text(own))]
   }
   if (role !== 'user' && role !== 'assistant') return null
   if (body[content.start] === quote) return [said(role, bytesOf(body, content))]
@@ -190,7 +191,8 @@ function toolsOf(body: Buffer, value: Slice | undefined): Buffer[] | null {
     if (parameters === null) return null
     made.push(object([member('type', '"function"'), member('function', object([...own, member('parameters', parameters)]))]))
   }
-  return made.length === 0 ? [] : [member('tools', array(made))]
+  // An empty list is one too: templates may ask whether there is any.
+  return [member('tools', array(made))]
 }
 
 /** A schema without a type is given one, behind what it has. */
@@ -231,8 +233,7 @@ function optionsOf(body: Buffer, members: readonly Member[]): Buffer[] | null {
     }
     if (key === 'output_config') {
       const format = memberNamed(membersOf(body, value.start) ?? [], 'format')?.value
-      // Its form is chat's `response_format`, which some renderers put into the prompt.
-      if (format && !isNull(body, format)) made.push(member('response_format', bytesOf(body, format)))
+      if (format && !isNull(body, format)) made.push(...formatOf(body, format))
       const given = stringMember(body, value, 'effort')
       if (given !== null && !efforts.has(given)) return null
       effort = given
@@ -241,11 +242,28 @@ function optionsOf(body: Buffer, members: readonly Member[]): Buffer[] | null {
       const type = stringMember(body, value, 'type')
       if (type === null || !thinkingTypes.has(type)) return null
       isDisabled = type === 'disabled'
+      const budget = budgetOf(body, value)
+      if (type === 'enabled' && budget === null) return null
+      if (budget !== null) made.push(member('thinking_token_budget', bytesOf(body, budget)))
     }
   }
   // Where the template knows no "none", vLLM says "low"; calibration sees the difference.
   if (isDisabled) effort = 'none'
   return effort === null ? made : [...made, member('reasoning_effort', JSON.stringify(effort))]
+}
+
+/** Some renderers put it into the prompt; an empty schema is none. */
+function formatOf(body: Buffer, format: Slice): Buffer[] {
+  const schema = memberNamed(membersOf(body, format.start) ?? [], 'schema')?.value
+  if (!schema || isNull(body, schema) || membersOf(body, schema.start)?.length === 0) return []
+  const described = object([member('name', '"json_schema"'), member('schema', bytesOf(body, schema))])
+  return [member('response_format', object([member('type', '"json_schema"'), member('json_schema', described)]))]
+}
+
+/** How many tokens a request may think, where it says so; vLLM refuses as many as the whole reply may have. */
+export function budgetOf(body: Buffer, thinking: Slice): Slice | null {
+  if (stringMember(body, thinking, 'type') !== 'enabled') return null
+  return memberNamed(membersOf(body, thinking.start) ?? [], 'budget_tokens')?.value ?? null
 }
 
 const efforts: ReadonlySet<string> = new Set(['low', 'medium', 'high', 'xhigh', 'max'])

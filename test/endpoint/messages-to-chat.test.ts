@@ -65,8 +65,9 @@ t.test('tools and options under the names that chat has for them', async (t) => 
   })?.chat, {
     messages: [hi], tools: [{ type: 'function', function: { name: 'look', description: 'Looks.', parameters: { properties: {}, type: 'object' } } }],
     tool_choice: { type: 'function', function: { name: 'look' } }, model: 'm', max_tokens: 2_000, stream: true, temperature: 0.5, stop: ['END'], metadata: { user_id: 'u' },
-    response_format: { type: 'json_schema', schema: { type: 'object' } }, reasoning_effort: 'high',
+    response_format: { type: 'json_schema', json_schema: { name: 'json_schema', schema: { type: 'object' } } }, reasoning_effort: 'high',
   })
+  t.strictSame(convert({ messages: [hi], tools: [], output_config: { format: { type: 'json_schema', schema: {} } }, thinking: { type: 'enabled', budget_tokens: 1_024 } })?.chat, { messages: [hi], tools: [], thinking_token_budget: 1_024 })
   t.equal(convert({ messages: [hi], tool_choice: { type: 'any' } })?.chat.tool_choice, 'required')
   t.equal(convert({ messages: [hi], thinking: { type: 'disabled' }, output_config: { effort: 'low' } })?.chat.reasoning_effort, 'none')
 })

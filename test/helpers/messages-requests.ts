@@ -23,7 +23,7 @@ const inline = fc.record({ role: fc.constant('system'), content: fc.oneof(text, 
 const schema = fc.constantFrom({ type: 'object', properties: { at: { type: 'string' } }, required: ['at'] }, { properties: {}, $schema: 'https://json-schema.org' }, {})
 const tools = fc.array(fc.record({
   name, description: text, input_schema: schema, type: fc.constant('custom'), strict: fc.constantFrom(null, true, false), defer_loading: fc.boolean(), cache_control: mark,
-}, { requiredKeys: ['name', 'input_schema'] }), { minLength: 1, maxLength: 3 })
+}, { requiredKeys: ['name', 'input_schema'] }), { maxLength: 3 })
 
 /** Bodies that vLLM takes. */
 export const messagesBodies = fc.record({
@@ -32,7 +32,7 @@ export const messagesBodies = fc.record({
   system: fc.oneof(text, fc.array(textBlock, { maxLength: 3 }), fc.constant(null)),
   tools, tool_choice: fc.constantFrom({ type: 'auto' }, { type: 'any' }, { type: 'none' }, { type: 'tool', name: 'look' }, { type: 'auto', disable_parallel_tool_use: true }),
   thinking: fc.constantFrom(null, { type: 'adaptive', display: 'omitted' }, { type: 'enabled', budget_tokens: 1_024 }, { type: 'disabled' }),
-  output_config: fc.constantFrom(null, {}, { effort: 'high' }, { effort: null }),
+  output_config: fc.constantFrom(null, {}, { effort: 'high' }, { effort: null }, { format: { type: 'json_schema', schema: { type: 'object', properties: {} } } }, { effort: 'low', format: { type: 'json_schema', schema: {} } }),
   stop_sequences: fc.constantFrom(null, ['END'], []), temperature: fc.constantFrom(null, 0, 0.5), stream: fc.boolean(),
   metadata: fc.constant({ user_id: 'u' }), context_management: fc.constant({ edits: [] }), chat_template_kwargs: fc.constantFrom(null, { a: 1 }),
 }, { requiredKeys: ['model', 'max_tokens', 'messages'] })

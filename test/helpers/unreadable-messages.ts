@@ -14,7 +14,7 @@ export const unreadableMessages: readonly { readonly body: object, readonly isRe
     { messages: [{ role: 'assistant', content: [{ type: 'server_tool_use', id: 'a', name: 'web_search', input: {} }] }] },
     { messages: [{ role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'b', input: 'c' }] }] }, { messages: [result(5)] },
     { system: 5 }, { system: [{ text: 'a' }] }, { tools: 'a' }, { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }, { tools: [{ name: 'a', input_schema: [] }] },
-    { tool_choice: { type: 'function' } }, { tool_choice: { type: 'tool' } }, { stop_sequences: 'a' }, { thinking: { type: 'auto' } }, { output_config: { effort: 'none' } },
+    { tool_choice: { type: 'function' } }, { tool_choice: { type: 'tool' } }, { stop_sequences: 'a' }, { thinking: { type: 'auto' } }, { thinking: { type: 'enabled' } }, { output_config: { effort: 'none' } },
   ].map((members) => ({ body: body(members), isRefused: true })),
   ...[
     // Made a message of its own, or printed as a Python object, or named by the time.
