@@ -6,15 +6,15 @@
 
 import { createHash, randomUUID } from 'node:crypto'
 import { isLater, later, readRendered, rendering, sameIds, type Asking, type Calibrated, type Calibration } from '../engine/calibration.ts'
-import { member, object, type Prompt } from '../engine/prompt.ts'
+import { member, object, type Dialect, type Prompt } from '../engine/prompt.ts'
 import { ownMessages } from '../fork/build.ts'
 import { stringMember, stringOption, type ChatRequest } from '../wire/chat-request.ts'
-import { bytesOf, elementsOf, isNull, memberNamed, membersOf, type Slice } from '../wire/json-slices.ts'
+import { bytesOf, elementsOf, isNull, memberNamed, membersOf, type Member, type Slice } from '../wire/json-slices.ts'
 import { tokenCount } from '../wire/reply.ts'
 import type { ReadRequest } from './endpoint.ts'
 import { messagesOptions } from './messages-options.ts'
 import { promptTokens } from './messages-reply.ts'
-import { messagesAsChat } from './messages-to-chat.ts'
+import { billing, messagesAsChat } from './messages-to-chat.ts'
 import { roleOf } from './role.ts'
 
 /** What of a request decides how it is turned into chat, apart from its text. */
@@ -23,6 +23,24 @@ export function messagesShape(request: ReadRequest): string {
 }
 
 export async function calibrateMessages(request: ReadRequest, calibrated: Calibrated, ask: Asking, blockSize: number | null = null): Promise<Calibration> {
+  for (const dialect of dialects(request, calibrated.dialect)) {
+    const calibration = await calibrateDialect(request, { ...calibrated, dialect }, ask, blockSize)
+    if (calibration.state !== 'uncalibrated') return calibration
+  }
+  return { state: 'uncalibrated' }
+}
+
+/** What vLLM may make of the request before the template that this engine has; as it stands first. */
+function dialects(request: ReadRequest, dialect: Dialect): Dialect[] {
+  const { chat, itemsEnd } = request
+  const hasInline = chat.messages.some(({ role }, i) => role === 'system' && itemsEnd[i] !== 0)
+  const isDisabled = stringOption(chat, 'reasoning_effort') === 'none'
+  const places: readonly Partial<Dialect>[] = hasInline ? [{}, { systemInFront: true }] : [{}]
+  const efforts: readonly Partial<Dialect>[] = isDisabled ? [{}, { leastEffort: 'low' }] : [{}]
+  return efforts.flatMap((effort) => places.map((place) => ({ ...dialect, ...place, ...effort })))
+}
+
+async function calibrateDialect(request: ReadRequest, calibrated: Calibrated, ask: Asking, blockSize: number | null): Promise<Calibration> {
   const short = await rendered(sample(request), calibrated, ask)
   if (short === null || short === 'unanswered') return short === null ? { state: 'uncalibrated' } : later
   const byRender = await calibrateByRender(short, calibrated, ask)
@@ -128,31 +146,20 @@ function countIn(json: Buffer): number | null {
  * @param filling makes it longer
  */
 function sample({ body, members, items, chat }: ReadRequest, filling = ''): Buffer {
-  const types = new Set(items.flatMap((item) => {
-    const content = memberNamed(membersOf(body, item.start) ?? [], 'content')?.value
-    const role = memberNamed(membersOf(body, item.start) ?? [], 'role')?.value
-    const blocks = content && body[content.start] === openBracket ? elementsOf(body, content.start) ?? [] : []
-    return [
-      ...(role && bytesOf(body, role).equals(systemRole) ? ['system'] : []),
-      ...blocks.flatMap((block) => {
-        const type = memberNamed(membersOf(body, block.start) ?? [], 'type')?.value
-        return type ? [JSON.parse(bytesOf(body, type).toString('utf8')) as string] : []
-      }),
-    ]
-  }))
-  const text = (words: string): object[] => [{ type: 'text', text: words }]
+  const types = new Set(items.flatMap((item) => typesIn(body, item)))
+  const texts = (...words: readonly string[]): object[] => words.map((text) => ({ type: 'text', text }))
   const thinking = types.has('thinking') ? [{ type: 'thinking', thinking: 'First I look.', signature: '' }] : []
   const inline = types.has('system') ? [{ role: 'system', content: 'It is late.' }] : []
   const turns = types.has('tool_use')
     ? [
-        { role: 'assistant', content: [...thinking, ...text('Looking.'), { type: 'tool_use', id: 'call00001', name: 'look', input: { at: 'a b', n: 1 } }] },
-        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call00001', content: text('Found it.') }] },
+        { role: 'assistant', content: [...thinking, ...texts('Looking.'), { type: 'tool_use', id: 'call00001', name: 'look', input: { at: 'a b', n: 1 } }] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call00001', content: texts('Found it.', 'And more.') }] },
       ]
-    : [{ role: 'assistant', content: [...thinking, ...text('Found it.')] }, { role: 'user', content: 'Go on.' }]
+    : [{ role: 'assistant', content: [...thinking, ...texts('Found it.')] }, { role: 'user', content: 'Go on.' }]
   const parts: Buffer[] = [
-    member('messages', JSON.stringify([{ role: 'user', content: text(`Look it up.${filling}`) }, ...inline, ...turns])),
-    ...(chat.frontLength > 0 ? [member('system', JSON.stringify(text('You calibrate.')))] : []),
-    ...(chat.tools ? [member('tools', JSON.stringify([{ ...sampleTool, ...switchesOf(chat, chat.tools) }]))] : []),
+    member('messages', JSON.stringify([{ role: 'user', content: texts('Look it up.', `Take your time.${filling}`) }, ...inline, ...turns])),
+    ...(chat.frontLength > 0 ? [member('system', JSON.stringify(texts(...(hasBilling(body, members) ? [`${billing}: a=1;`] : []), 'You calibrate.', ' Be brief.')))] : []),
+    ...(chat.tools ? [member('tools', JSON.stringify(chat.tools.length === 0 ? [] : [{ ...sampleTool, ...switchesOf(chat, chat.tools) }]))] : []),
     ...members.filter(({ key, value }) => roleOf(messagesOptions, key) === 'prompt' && key !== 'cache_salt' &&
       // A budget of thinking shapes no prompt, and vLLM refuses one that is over the limit of tokens.
       (key !== 'thinking' || stringMember(body, value, 'type') === 'disabled')).map(({ whole }) => bytesOf(body, whole)),
@@ -160,7 +167,23 @@ function sample({ body, members, items, chat }: ReadRequest, filling = ''): Buff
   return Buffer.from(parts.map((part) => part.toString('utf8')).join(','))
 }
 
-const systemRole = Buffer.from('"system"')
+/** The types of a message's blocks, and `system` for an inline one. */
+function typesIn(body: Buffer, item: Slice): string[] {
+  const content = memberNamed(membersOf(body, item.start) ?? [], 'content')?.value
+  const blocks = content && body[content.start] === openBracket ? elementsOf(body, content.start) ?? [] : []
+  return [
+    ...(stringMember(body, item, 'role') === 'system' ? ['system'] : []),
+    ...blocks.flatMap((block) => stringMember(body, block, 'type') ?? []),
+  ]
+}
+
+/** Whether its system text has an attribution line, which not every version of vLLM leaves out. */
+function hasBilling(body: Buffer, members: readonly Member[]): boolean {
+  const system = memberNamed(members, 'system')?.value
+  const blocks = system && body[system.start] === openBracket ? elementsOf(body, system.start) ?? [] : []
+  return blocks.some((block) => stringMember(body, block, 'text')?.startsWith(billing))
+}
+
 const openBracket = 0x5b
 
 /** What tools say beside their schema, which templates show or not. */

@@ -9,7 +9,7 @@ import { readChatRequest, stringOption, type ChatRequest } from '../wire/chat-re
 import { readTokenIds } from '../wire/token-ids.ts'
 import type { Reason } from '../receipt/reasons.ts'
 import type { Answer } from './client.ts'
-import { member, object, renderBody, tokenizeBody, type Dialect, type Prompt } from './prompt.ts'
+import { asPrefilled, member, object, renderBody, tokenizeBody, type Dialect, type Prompt } from './prompt.ts'
 
 export type Proof = 'tokenize' | 'render'
 
@@ -146,9 +146,10 @@ export async function calibrate(request: ChatRequest, ask: Asking): Promise<Cali
 
 /** The ids that a proof tells for a prompt; null where it cannot, or not now. */
 export async function rendering(prompt: Prompt, { proof, dialect }: Calibrated, ask: Asking): Promise<Uint32Array | null | 'unanswered'> {
+  const made = asPrefilled(prompt, dialect)
   const answer = proof === 'tokenize'
-    ? await ask('/tokenize', tokenizeBody(prompt, dialect, true))
-    : await ask('/v1/chat/completions/render', renderBody(prompt, true, null))
+    ? await ask('/tokenize', tokenizeBody(made, dialect, true))
+    : await ask('/v1/chat/completions/render', renderBody(made, true, null))
   if (isLater(answer)) return 'unanswered'
   if (answer?.status !== 200) return null
   return proof === 'tokenize' ? readTokenIds(answer.body, '"tokens":[') : readRendered(answer.body)

@@ -12,7 +12,7 @@ import { calibrate, readRendered, sampleThought, shapeOf, thinkingSample, type A
 import { measureGenerationPrompt } from './generation-prompt.ts'
 import { measureRoleHeader, type RoleHeader } from './role-header.ts'
 import { readCacheConfig, type CacheConfig } from './metrics.ts'
-import { renderBody, tokenizeBody, type Prompt } from './prompt.ts'
+import { asPrefilled, renderBody, tokenizeBody, type Prompt } from './prompt.ts'
 
 /** Rendered ids, or why there are none. */
 export type Rendered =
@@ -136,9 +136,10 @@ export class Engine {
    * @param toolChoice what the fork carries; null keeps the options' own
    */
   async render(prompt: Prompt, calibration: Calibrated, generationPrompt: boolean, toolChoice: Buffer | null, asker: Asker): Promise<Rendered> {
+    const made = asPrefilled(prompt, calibration.dialect)
     const answer = calibration.proof === 'tokenize'
-      ? await this.#ask('POST', '/tokenize', asker, tokenizeBody(prompt, calibration.dialect, generationPrompt))
-      : await this.#ask('POST', '/v1/chat/completions/render', asker, renderBody(prompt, generationPrompt, toolChoice))
+      ? await this.#ask('POST', '/tokenize', asker, tokenizeBody(made, calibration.dialect, generationPrompt))
+      : await this.#ask('POST', '/v1/chat/completions/render', asker, renderBody(made, generationPrompt, toolChoice))
     if (answer === null || answer.status >= 500 || [401, 403, 404, 408, 429].includes(answer.status)) return { fault: 'unavailable' }
     if (answer.status !== 200) return { fault: 'refused' }
     const ids = calibration.proof === 'tokenize' ? readTokenIds(answer.body, '"tokens":[') : readRendered(answer.body)

@@ -4,7 +4,7 @@
 import { chatOptions } from '../endpoint/chat-options.ts'
 import { roleOf } from '../endpoint/role.ts'
 import { bytesOf, isNull, memberNamed, membersOf, stringAt, type Slice } from '../wire/json-slices.ts'
-import { option, type ChatRequest } from '../wire/chat-request.ts'
+import { option, readChatRequest, stringMember, stringOption, textInsides, type ChatRequest } from '../wire/chat-request.ts'
 
 /** A prompt to be rendered: the options of one request with messages of any origin. */
 export interface Prompt {
@@ -19,7 +19,35 @@ export interface Dialect {
   readonly renamesReasoning: boolean
   /** Chat sets `enable_thinking` by `reasoning_effort` (0.22 and later). */
   readonly effortSetsThinking: boolean
+  /** The messages endpoint moves system text to the front: before a template that takes it nowhere else. */
+  readonly systemInFront?: true
+  /** What the messages endpoint says in place of the effort `none`: before a template that cannot do without thinking. */
+  readonly leastEffort?: 'low'
 }
+
+/** A prompt as its endpoint makes it before this engine's template. */
+export function asPrefilled({ options, messages }: Prompt, { systemInFront, leastEffort }: Dialect): Prompt {
+  return {
+    options: leastEffort && stringOption(options, 'reasoning_effort') === 'none' ? withEffort(options, leastEffort) : options,
+    messages: systemInFront ? withSystemInFront(messages) : messages,
+  }
+}
+
+function withEffort({ body, members }: ChatRequest, effort: string): ChatRequest {
+  const others = members.filter(({ key }) => key !== 'reasoning_effort').map(({ whole }) => bytesOf(body, whole))
+  return readChatRequest(object([...others, member('reasoning_effort', JSON.stringify(effort))]))!
+}
+
+/** One system message in front of all others, its texts one behind the other (vllm/entrypoints/anthropic/serving.py). */
+function withSystemInFront(messages: readonly Buffer[]): readonly Buffer[] {
+  const isSystem = messages.map((message) => message.includes('"system"') && stringMember(message, { start: 0, end: message.length }, 'role') === 'system')
+  if (!isSystem.includes(true)) return messages
+  const texts = messages.filter((_, i) => isSystem[i]).flatMap((message) => textInsides(message, { start: 0, end: message.length }) ?? [])
+  const content = Buffer.concat([quotes, ...texts, quotes])
+  return [object([member('role', '"system"'), member('content', content)]), ...messages.filter((_, i) => !isSystem[i])]
+}
+
+const quotes = Buffer.from('"')
 
 /** Options that /tokenize reads itself (vllm/entrypoints/serve/tokenize/protocol.py). */
 const tokenizeOptions = ['model', 'tools', 'chat_template', 'add_special_tokens', 'mm_processor_kwargs', 'media_io_kwargs'] as const

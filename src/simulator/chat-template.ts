@@ -47,6 +47,17 @@ export function chatTemplate(source: string): RenderTemplate {
   }
 }
 
+/** Whether a template takes system text in front only, as vLLM tries it (anthropic/serving.py, _detect_merge_inline_system). */
+export function refusesSystemBehind(template: RenderTemplate): boolean {
+  const messages = ['system', 'user', 'system', 'user'].map((role) => ({ role, content: 't' }))
+  try {
+    template({ messages, tools: null, addGenerationPrompt: false, continueFinalMessage: false, kwargs: new Map() })
+    return false
+  } catch {
+    return true
+  }
+}
+
 /** What a template refuses is a 400 (renderers/hf.py, safe_apply_chat_template). */
 function refuse(message: unknown): never {
   throw badRequest(String(message))

@@ -4,7 +4,7 @@
 import { isObject, optionalString, quoted } from './body.ts'
 import { type ChatOptions, chatOptions } from './chat-request.ts'
 import { badParameter, invalidField } from './errors.ts'
-import type { Settings } from './options.ts'
+import type { Renderer } from './prompt.ts'
 import { dumpJson, type Json, type JsonObject } from './python-json.ts'
 
 export interface MessagesRequest {
@@ -16,7 +16,7 @@ export interface MessagesRequest {
 /** Members that chat reads alike. */
 const alike = ['model', 'stream', 'temperature', 'top_p', 'cache_salt', 'chat_template_kwargs', 'max_tokens'] as const
 
-export function messagesRequest(body: JsonObject, settings: Settings): MessagesRequest {
+export function messagesRequest(body: JsonObject, { settings, takesSystemInFrontOnly }: Renderer): MessagesRequest {
   const messages = body.get('messages')
   if (messages === undefined) throw invalidField('missing', 'messages', 'Field required', quoted(body))
   if (!Array.isArray(messages)) throw invalidField('list_type', 'messages', 'Input should be a valid list', quoted(messages))
@@ -31,12 +31,15 @@ export function messagesRequest(body: JsonObject, settings: Settings): MessagesR
   const shown = tools(body)
   const choice = toolChoice(body)
   const stop = body.get('stop_sequences') ?? null
+  const apart = system(body)
+  const said = messages.flatMap((message, i) => chatMessages(message, `messages.${i}`))
   const chat: JsonObject = new Map<string, Json>([
-    ['messages', [...system(body), ...messages.flatMap((message, i) => chatMessages(message, `messages.${i}`))]],
+    ['messages', takesSystemInFrontOnly ? merged(apart, said) : [...apart, ...said]],
     ...(shown.length > 0 ? [['tools', shown] as const, ['tool_choice', choice ?? 'auto'] as const] : []),
     ...alike.flatMap((key) => (body.has(key) ? [[key, body.get(key)!] as const] : [])),
     ...(stop === null ? [] : [['stop', stop] as const]),
     ['reasoning_effort', effort(body)],
+    ...(budget == null ? [] : [['thinking_token_budget', budget] as const]),
   ])
   return { options: chatOptions(chat, settings), chat }
 }
@@ -47,6 +50,13 @@ function system(body: JsonObject): Json[] {
   const given = body.get('system') ?? null
   const text = given === null ? '' : typeof given === 'string' ? given : texts(given).filter((each) => !each.startsWith(billing)).join('')
   return text === '' ? [] : [message('system', text)]
+}
+
+/** System text from wherever it stands, in one message in front (_convert_system_message). */
+function merged(apart: readonly Json[], said: readonly Json[]): Json[] {
+  const isSystem = (each: Json): each is JsonObject => isObject(each) && each.get('role') === 'system'
+  const all = [...apart, ...said].filter(isSystem).map((each) => String(each.get('content'))).join('')
+  return [...(all === '' ? [] : [message('system', all)]), ...said.filter((each) => !isSystem(each))]
 }
 
 function texts(blocks: Json): string[] {

@@ -13,6 +13,8 @@ export interface Renderer {
   readonly tokenizer: Tokenizer
   readonly template: RenderTemplate
   readonly settings: Settings
+  /** The messages endpoint moves system text to the front then. */
+  readonly takesSystemInFrontOnly: boolean
 }
 
 export interface RenderedPrompt {

@@ -206,7 +206,7 @@ async function responses(exchange: Exchange): Promise<Answer | null> {
 async function messages(exchange: Exchange): Promise<Answer | null> {
   const { engine, response } = exchange
   const { request, prompt, limit } = refusedInAnthropicForm(() => {
-    const request = messagesRequest(servedBody(exchange), engine.settings)
+    const request = messagesRequest(servedBody(exchange), engine.renderer)
     const prompt = chatPrompt(engine.renderer, request.chat, request.options)
     return { request, prompt, limit: replyLimit(prompt.ids.length, request.options.maxTokens, Infinity, engine.settings.maxModelLen, prompt.text !== null) }
   })
@@ -225,8 +225,12 @@ function countTokens(exchange: Exchange): Answer {
   return refusedInAnthropicForm(() => {
     const { engine } = exchange
     const body = new Map([...servedBody(exchange), ['max_tokens', 1]])
-    const { chat, options } = messagesRequest(body, engine.settings)
-    return jsonAnswer(200, { input_tokens: chatPrompt(engine.renderer, chat, options).ids.length, context_management: null })
+    const thinking = body.get('thinking')
+    // A budget of thinking is none of the prompt, and is looked at only when one is generated from.
+    if (isObject(thinking) && thinking.get('type') === 'enabled') body.delete('thinking')
+    const { chat, options } = messagesRequest(body, engine.renderer)
+    const tokens = chatPrompt(engine.renderer, chat, options).ids.length
+    return jsonAnswer(200, { input_tokens: tokens, context_management: { original_input_tokens: tokens } })
   })
 }
 
@@ -241,7 +245,7 @@ function renderResponses(exchange: Exchange): Answer {
 }
 
 function renderMessages(exchange: Exchange): Answer {
-  const { chat, options } = messagesRequest(renderable(exchange), exchange.engine.settings)
+  const { chat, options } = messagesRequest(renderable(exchange), exchange.engine.renderer)
   return rendered(exchange, chat, options, 'chatcmpl-')
 }
 

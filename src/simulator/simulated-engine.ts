@@ -1,7 +1,7 @@
 // One life of the engine, from a start to the next: its settings, cache, loop and counters.
 
 import { randomUUID } from 'node:crypto'
-import { chatTemplate } from './chat-template.ts'
+import { chatTemplate, refusesSystemBehind } from './chat-template.ts'
 import { Engine } from './engine.ts'
 import { type Settings, simulatorVersion } from './options.ts'
 import { PrefixCache } from './prefix-cache.ts'
@@ -24,7 +24,8 @@ export class SimulatedEngine {
     const tokenizer = qwen3Tokenizer()
     this.settings = settings
     this.replies = replies
-    this.renderer = { tokenizer, settings, template: chatTemplate(settings.template(tokenizer.chatTemplate)) }
+    const template = chatTemplate(settings.template(tokenizer.chatTemplate))
+    this.renderer = { tokenizer, settings, template, takesSystemInFrontOnly: refusesSystemBehind(template) }
     this.cache = new PrefixCache(settings.blockSize, settings.cacheBlocks, settings.prefixCaching)
     this.core = new Engine(this.cache, settings)
   }

@@ -81,6 +81,45 @@ t.test('where that shows less, counts are all that is known, and other counts ar
   t.match(await calibrate({ more: 1 }), { state: 'uncalibrated' })
 })
 
+t.test('what vLLM makes of inline system text and of disabled thinking before a template is found out', async (t) => {
+  const found = async (members: object, prefilled: (chat: any) => boolean): Promise<any> => {
+    const request = messages.read(Buffer.from(JSON.stringify({ model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'a' }], ...members })))!
+    let right = false
+    return await messages.calibrate!(request, calibrated, async (target, body) => {
+      if (target === '/tokenize') right = prefilled(JSON.parse(body.toString()))
+      return { status: 200, body: Buffer.from(target === '/tokenize' ? `{"tokens":[${right ? 1 : 2}]}` : '{"token_ids":[1]}') } as never
+    }, null)
+  }
+  const inline = { messages: [{ role: 'user', content: 'a' }, { role: 'system', content: 'b' }] }
+  const stays = ({ messages }: any): boolean => messages[1].role === 'system'
+  const moves = ({ messages }: any): boolean => messages[0].content === 'It is late.' && messages.every(({ role }: any, i: number) => i === 0 || role !== 'system')
+  const low = ({ chat_template_kwargs: kwargs }: any): boolean => kwargs.reasoning_effort === 'low'
+  t.strictSame((await found(inline, stays)).dialect, calibrated.dialect)
+  t.strictSame((await found(inline, moves)).dialect, { ...calibrated.dialect, systemInFront: true })
+  t.strictSame((await found({ thinking: { type: 'disabled' } }, low)).dialect, { ...calibrated.dialect, leastEffort: 'low' })
+  t.strictSame((await found({ ...inline, thinking: { type: 'disabled' } }, (body) => moves(body) && low(body))).dialect, { ...calibrated.dialect, systemInFront: true, leastEffort: 'low' })
+  t.match(await found({}, moves), { state: 'uncalibrated' })
+  t.match(await found(inline, () => false), { state: 'uncalibrated' })
+})
+
+t.test('system text, attribution and texts are in it as the request has them', async (t) => {
+  const sent = async (members: object): Promise<any> => {
+    const request = messages.read(Buffer.from(JSON.stringify({ model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'a' }], ...members })))!
+    let asked = ''
+    await messages.calibrate!(request, calibrated, async (target, body) => {
+      if (target === '/v1/messages/render') asked = body.toString()
+      return { status: 200, body: Buffer.from('{"tokens":[1],"token_ids":[1]}') } as never
+    }, null)
+    return JSON.parse(asked)
+  }
+  const text = (words: string): object => ({ type: 'text', text: words })
+  t.strictSame((await sent({ system: [text('x-anthropic-billing-header: secret;'), text('a')] })).system, ['x-anthropic-billing-header: a=1;', 'You calibrate.', ' Be brief.'].map(text))
+  t.strictSame((await sent({ system: 'x-anthropic-billing-header: secret;' })).system, ['You calibrate.', ' Be brief.'].map(text))
+  t.equal((await sent({})).system, undefined)
+  t.strictSame((await sent({ tools: [] })).tools, [])
+  t.equal((await sent({})).tools, undefined)
+})
+
 t.test('a budget of thinking, which vLLM holds against the limit, is left out; disabled thinking is not', async (t) => {
   const asked = async (thinking: object): Promise<boolean> => {
     const request = messages.read(Buffer.from(JSON.stringify({ model: 'm', max_tokens: 4_096, thinking, messages: [{ role: 'user', content: 'a' }] })))!

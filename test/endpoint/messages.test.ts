@@ -49,6 +49,21 @@ t.test('an instruction beside results of tools: taken out of its message where t
   t.notOk(readsAsPlanned({ evidence, summary: later, headLength: 3, following: asFollowing(later, later.chat.messages.slice(3, 5)), directive }))
 })
 
+t.test('a budget of thinking stays where the limit of the fork leaves room for it, else vLLM would refuse the fork', async (t) => {
+  const evidence = read({ model: 'm', max_tokens: 9_000, thinking: { type: 'enabled', budget_tokens: 2_000 }, messages: [{ role: 'user', content: 'a' }] })
+  const thinking = (maxTokens: number | null, members: object, of = evidence): unknown => {
+    const summary = read({ model: 'm', max_tokens: 3_000, messages: [{ role: 'user', content: 'a' }, { role: 'user', content: 'Summarise.' }], ...members })
+    const parts: ForkParts = { evidence: of, summary, headLength: 1, following: [], directive }
+    t.ok(readsAsPlanned(parts))
+    return JSON.parse(String(messages.forkBody(parts, { toolChoiceNone: true, maxTokens }))).thinking
+  }
+  t.match(thinking(null, {}), { budget_tokens: 2_000 })
+  t.match(thinking(2_001, {}), { budget_tokens: 2_000 })
+  t.equal(thinking(2_000, {}), undefined)
+  t.equal(thinking(null, { max_tokens: 500 }), undefined)
+  t.match(thinking(100, {}, read({ model: 'm', max_tokens: 9, thinking: { type: 'disabled' }, messages: [{ role: 'user', content: 'a' }] })), { type: 'disabled' })
+})
+
 function stateOf(...events: object[]): ReplyState {
   const state = emptyReply()
   const bytes = Buffer.from(events.map((event: any) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(''))
@@ -112,7 +127,7 @@ t.test('count_tokens is relayed', async (t) => {
   const since = warmfork.since()
   const reply = await warmfork.chat(JSON.stringify({ messages: [{ role: 'user', content: 'Say something.' }], tools }), { target: '/v1/messages/count_tokens?beta=true' })
   t.equal(reply.status, 200)
-  t.match(JSON.parse(reply.body.toString()), { input_tokens: Number })
+  t.match(JSON.parse(reply.body.toString()), { input_tokens: Number, context_management: { original_input_tokens: Number } })
   t.strictSame(reply.warmfork, {})
   t.strictSame(since.generations(), [])
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { renderBody, tokenizeBody, type Dialect } from '../../src/engine/prompt.ts'
+import { asPrefilled, renderBody, tokenizeBody, type Dialect } from '../../src/engine/prompt.ts'
 import { chatRequest } from '../helpers/chat-requests.ts'
 
 const newest: Dialect = { renamesReasoning: true, effortSetsThinking: true }
@@ -67,4 +67,24 @@ t.test('the render endpoint is asked as chat would be', async (t) => {
   t.equal(render(null), '{"messages":[{"role":"user","content":"\\u00e9"}],"max_tokens":1,"model":"m","tools":[{}],"reasoning_effort":"high","documents":[1.0],"tool_choice":"auto"}')
   t.match(render(Buffer.from('"none"')), /"tool_choice":"none"}$/)
   t.match(render(null, false), /"add_generation_prompt":false}$/)
+})
+
+t.test('system text is moved to the front where the endpoint moves it, in its own bytes', async (t) => {
+  const made = (messages: readonly string[], dialect: Partial<Dialect>): string[] =>
+    asPrefilled({ options: chatRequest('{"messages":[]}'), messages: messages.map((json) => Buffer.from(json)) }, { ...newest, ...dialect }).messages.map(String)
+  const user = '{"role":"user","content":"\\"system\\""}'
+  const system = (content: string): string => `{"role":"system","content":${content}}`
+  const messages = [system('"a\\u00e9"'), user, system('"b","content":"c"'), user, system('[{"type":"text","text":"d"}]')]
+  t.strictSame(made(messages, {}), messages)
+  t.strictSame(made(messages, { systemInFront: true }), [system('"a\\u00e9cd"'), user, user])
+  t.strictSame(made([user, system('"b"')], { systemInFront: true }), [system('"b"'), user])
+  t.strictSame(made([user], { systemInFront: true }), [user])
+})
+
+t.test('the effort none is another one where the endpoint says so', async (t) => {
+  const effort = (options: string, dialect: Partial<Dialect>): unknown =>
+    (JSON.parse(tokenizeBody(asPrefilled({ options: chatRequest(`{"messages":[]${options}}`), messages: [message] }, { ...newest, ...dialect }), newest, true).toString()) as any).chat_template_kwargs
+  t.strictSame(effort(',"reasoning_effort":"none"', {}), { reasoning_effort: 'none', enable_thinking: false })
+  t.strictSame(effort(',"reasoning_effort":"none"', { leastEffort: 'low' }), { reasoning_effort: 'low', enable_thinking: true })
+  t.strictSame(effort(',"reasoning_effort":"high"', { leastEffort: 'low' }), { reasoning_effort: 'high', enable_thinking: true })
 })

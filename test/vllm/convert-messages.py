@@ -19,9 +19,12 @@ def plain(value):
 
 for line in sys.stdin:
     try:
-        chat = AnthropicServingMessages.to_chat_completion_request(AnthropicMessagesRequest.model_validate(json.loads(line)))
-        keys = ("messages", "tools", "tool_choice", "reasoning_effort", "stop", "max_tokens", "temperature", "chat_template_kwargs", "cache_salt", "stream")
+        request = AnthropicMessagesRequest.model_validate(json.loads(line))
+        chat = AnthropicServingMessages.to_chat_completion_request(request)
+        keys = ("messages", "tools", "tool_choice", "reasoning_effort", "stop", "max_tokens", "temperature", "chat_template_kwargs", "cache_salt", "stream", "response_format", "thinking_token_budget")
         out = {key: plain(getattr(chat, key)) for key in keys}
+        # Before a template that takes system text in front only.
+        out["merged"] = plain(AnthropicServingMessages.to_chat_completion_request(request, merge_inline_system=True).messages)
         out["kwargs"] = plain(chat.build_chat_params(None, "string").chat_template_kwargs)
     except Exception as error:
         out = {"error": f"{type(error).__name__}: {error}"[:300]}

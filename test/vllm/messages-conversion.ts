@@ -6,6 +6,9 @@ import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import type { Test } from 'tap'
 import { messagesAsChat } from '../../src/endpoint/messages-to-chat.ts'
+import { asPrefilled } from '../../src/engine/prompt.ts'
+import { ownMessages } from '../../src/fork/build.ts'
+import type { ChatRequest } from '../../src/wire/chat-request.ts'
 import { messagesBodies } from '../helpers/messages-requests.ts'
 import { unreadableMessages } from '../helpers/unreadable-messages.ts'
 
@@ -27,7 +30,7 @@ export async function messagesConversion(t: Test, home: string): Promise<void> {
     }
     const ours = messagesAsChat(Buffer.from(JSON.stringify(body)))
     const chat = ours && JSON.parse(ours.chat.body.toString())
-    const found = chat && plain({ tool_choice: chat.tools ? 'auto' : null, ...chat })
+    const found = chat && plain({ tool_choice: chat.tools ? 'auto' : null, ...chat, merged: merged(ours.chat) })
     const wanted = plain(theirs[i])
     if (JSON.stringify(found) === JSON.stringify(wanted)) equal++
     else t.strictSame(found, wanted, JSON.stringify(body))
@@ -39,10 +42,19 @@ export async function messagesConversion(t: Test, home: string): Promise<void> {
   for (const [i, { error }] of convert(refused).entries()) t.ok(error, JSON.stringify(refused[i]))
 }
 
-function plain({ messages, tools, tool_choice: choice, reasoning_effort: effort, stop, max_tokens: limit, temperature, chat_template_kwargs: kwargs, stream }: any): object {
+/** Its messages as they are before a template that takes system text in front only. */
+function merged(chat: ChatRequest): object[] {
+  const prompt = { options: chat, messages: ownMessages(chat) }
+  return asPrefilled(prompt, { renamesReasoning: true, effortSetsThinking: true, systemInFront: true }).messages.map((message) => JSON.parse(message.toString()))
+}
+
+function plain({
+  messages, merged, tools, tool_choice: choice, reasoning_effort: effort, stop, max_tokens: limit, temperature, chat_template_kwargs: kwargs, stream, response_format: format, thinking_token_budget: budget,
+}: any): object {
   return {
-    messages: messages.map(plainMessage), tools: tools?.map(plainTool) ?? null, choice: choice?.function?.name ?? choice ?? null, effort: effort ?? null,
+    messages: messages.map(plainMessage), merged: merged.map(plainMessage), tools: tools?.map(plainTool) ?? null, choice: choice?.function?.name ?? choice ?? null, effort: effort ?? null,
     stop: stop ?? null, limit, temperature: temperature ?? null, kwargs: kwargs ?? null, stream: stream ?? false,
+    format: format ? [format.type, format.json_schema.name, format.json_schema.schema ?? format.json_schema.json_schema] : null, budget: budget ?? null,
   }
 }
 
