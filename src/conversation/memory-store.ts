@@ -13,10 +13,15 @@ interface Entry {
   readonly bytes: number
   /** Its place among all evidence, among the tenant's, and among its conversation's. */
   readonly use: Use<Evidence>
-  readonly tenantUse: Use<Evidence>
-  readonly lineUse: Use<Evidence>
-  /** The conversation's key. */
-  readonly line: string
+  readonly ofTenant: Membership
+  readonly ofConversation: Membership
+}
+
+/** A place in an order that an index holds under a key. */
+interface Membership {
+  readonly key: string
+  readonly order: Recency<Evidence>
+  readonly use: Use<Evidence>
 }
 
 const maxTombstones = 4096
@@ -108,11 +113,12 @@ export class MemoryStore implements EvidenceStore {
   }
 
   #add(evidence: Evidence, bytes: number): void {
-    const line = lineKey(evidence)
-    const use = this.#all.add(evidence)
-    const tenantUse = orderOf(this.#byTenant, evidence.tenant).add(evidence)
-    const lineUse = orderOf(this.#lines, line).add(evidence)
-    this.#entries.set(evidence.id, { bytes, use, tenantUse, lineUse, line })
+    this.#entries.set(evidence.id, {
+      bytes,
+      use: this.#all.add(evidence),
+      ofTenant: join(this.#byTenant, evidence.tenant, evidence),
+      ofConversation: join(this.#lines, lineKey(evidence), evidence),
+    })
     this.#bytes += bytes
   }
 
@@ -122,8 +128,8 @@ export class MemoryStore implements EvidenceStore {
     this.#entries.delete(id)
     this.#bytes -= entry.bytes
     this.#all.remove(entry.use)
-    removeFrom(this.#byTenant, entry.use.value.tenant, entry.tenantUse)
-    removeFrom(this.#lines, entry.line, entry.lineUse)
+    leave(this.#byTenant, entry.ofTenant)
+    leave(this.#lines, entry.ofConversation)
   }
 }
 
@@ -131,16 +137,13 @@ function lineKey({ tenant, endpoint, conversation }: LineOwner): string {
   return `${tenant} ${endpoint.name} ${conversation ?? ''}`
 }
 
-function orderOf(index: Map<string, Recency<Evidence>>, key: string): Recency<Evidence> {
-  const known = index.get(key)
-  if (known) return known
-  const order = new Recency<Evidence>()
-  index.set(key, order)
-  return order
+function join(index: Map<string, Recency<Evidence>>, key: string, evidence: Evidence): Membership {
+  let order = index.get(key)
+  if (!order) index.set(key, order = new Recency())
+  return { key, order, use: order.add(evidence) }
 }
 
-function removeFrom(index: Map<string, Recency<Evidence>>, key: string, use: Use<Evidence>): void {
-  const order = index.get(key)!
+function leave(index: Map<string, Recency<Evidence>>, { key, order, use }: Membership): void {
   order.remove(use)
   if (order.isEmpty) index.delete(key)
 }
