@@ -4,6 +4,7 @@
 import t from 'tap'
 import { messages } from '../../src/endpoint/messages.ts'
 import { spokenMessages } from '../helpers/endpoints/messages.ts'
+import { systemFirst } from '../helpers/system-first.ts'
 import { startWarmfork, type Warmfork } from '../helpers/warmfork.ts'
 
 const text = (words: string): object => ({ type: 'text', text: words })
@@ -21,10 +22,7 @@ const body = (messages: readonly object[], members: object = {}): Buffer => Buff
   model: 'qwen3-simulated', max_tokens: 500, system: [text('x-anthropic-billing-header: cc_version=1.a;'), text('You work in a folder.')], tools, messages, ...members,
 }))
 
-const frontOnly = (original: string): string =>
-  `{%- for m in messages %}{%- if m.role == "system" and not loop.first %}{{- raise_exception("System text comes first.") }}{%- endif %}{%- endfor %}${original}`
-
-for (const [name, template] of [['takes it anywhere', undefined], ['takes it in front only', frontOnly]] as const) {
+for (const [name, template] of [['takes it anywhere', undefined], ['takes it in front only', systemFirst]] as const) {
   for (const scaleOut of [true, false]) {
     const start = (t: Parameters<typeof startWarmfork>[0]): Promise<Warmfork> => startWarmfork(t, { spoken: { ...spokenMessages, engine: { scaleOut, ...(template ? { template } : {}) } } })
     const shown = `a template that ${name}, ${scaleOut ? 'and a render endpoint' : 'and no render endpoint'}`
@@ -52,7 +50,7 @@ for (const [name, template] of [['takes it anywhere', undefined], ['takes it in 
 }
 
 t.test('one more inline message in the summary request moves all, where it goes to the front', async (t) => {
-  const warmfork = await startWarmfork(t, { spoken: { ...spokenMessages, engine: { template: frontOnly } } })
+  const warmfork = await startWarmfork(t, { spoken: { ...spokenMessages, engine: { template: systemFirst } } })
   await warmfork.chat(body(lead))
   const summary = body([...lead, answer, { role: 'system', content: 'It is late.' }, asked])
   const since = warmfork.since()

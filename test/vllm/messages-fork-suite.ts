@@ -125,7 +125,8 @@ function claudeSession(model: string, { tokens, reasoning }: { tokens: number, r
   const withMark = (messages: readonly any[], at: number): any[] => messages.map((message, i) => (i === at && Array.isArray(message.content)
     ? { ...message, content: message.content.map((block: object, j: number) => (j === message.content.length - 1 ? { ...block, cache_control: { type: 'ephemeral' } } : block)) }
     : message))
-  const { messages } = written
+  // It says inline what it is about.
+  const messages = [written.messages[0], { role: 'system', content: 'The folder is /work. It is late.' }, ...written.messages.slice(1)]
   const last = messages.at(-1)
   const asked = { ...last, content: [...last.content, { type: 'text', text: 'CRITICAL: Respond with TEXT ONLY. Say what was done, what is open, and which files matter.' }] }
   return {
