@@ -5,5 +5,5 @@ t.test('mutated requests crash nothing, hang nothing and get nobody else’s rep
   const { statuses, faults } = await fuzz(3_000, 1)
   t.same(faults, [])
   // How many wait for an answer long enough is the machine's load.
-  t.ok(statuses['200']! > 50 && statuses['400']! > 50, JSON.stringify(statuses))
+  t.ok(statuses['200']! > 0 && statuses['400']! > 0, JSON.stringify(statuses))
 })
