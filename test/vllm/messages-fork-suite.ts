@@ -9,7 +9,7 @@ import { startApp } from '../../src/app.ts'
 import { configSchema } from '../../src/config.ts'
 import { conversation } from '../helpers/conversation.ts'
 import { spokenMessages } from '../helpers/endpoints/messages.ts'
-import { realReply, type RealEngine } from '../helpers/real-engine.ts'
+import { realReply, salted, type RealEngine } from '../helpers/real-engine.ts'
 import { eventData, isCalibration } from '../helpers/warmfork.ts'
 import type { LogLine } from './fork-bench.ts'
 import { startRecorder } from './recorder.ts'
@@ -82,10 +82,9 @@ export async function messagesForkSuite(t: Test, engine: RealEngine, { reasoning
       t.ok(warm.cachedTokens <= fullBlocks(first.promptTokens + 60), 'and little more')
     }
 
-    await engine.restart()
-    const alone = await send(engine.url, main)
+    const alone = await send(engine.url, salted(main, id!))
     t.equal(alone.cachedTokens, 0)
-    const direct = await send(engine.url, summary)
+    const direct = await send(engine.url, salted(summary, id!))
     t.comment(`without warmfork ${direct.cachedTokens} of ${direct.promptTokens} cached`)
     // Behind a new question the template drops what was thought before: all behind the first thought is another prompt then.
     if (reasoning) t.ok(direct.cachedTokens < warm.cachedTokens / 2, 'as it came it shares little')

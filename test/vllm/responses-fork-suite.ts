@@ -9,7 +9,7 @@ import { startApp } from '../../src/app.ts'
 import { configSchema } from '../../src/config.ts'
 import { conversation } from '../helpers/conversation.ts'
 import { spokenResponses } from '../helpers/endpoints/responses.ts'
-import { realReply, type RealEngine } from '../helpers/real-engine.ts'
+import { realReply, salted, type RealEngine } from '../helpers/real-engine.ts'
 import { eventData } from '../helpers/warmfork.ts'
 import type { LogLine } from './fork-bench.ts'
 import { startRecorder } from './recorder.ts'
@@ -96,9 +96,8 @@ export async function responsesForkSuite(t: Test, engine: RealEngine, { reasonin
     t.ok(outcome['engine_cached_tokens'] >= receipt['reusable_tokens'], 'all its full blocks were cached')
     t.match(outcome, { valid: true, finish_reason: 'stop', prompt_tokens: forkIds.length, prompt_ids_confirmed: placement === 'user' ? true : null })
 
-    await engine.restart()
-    await send(engine.url, main, 'turn')
-    const alone = await send(engine.url, summary, 'compaction')
+    await send(engine.url, salted(main, id!), 'turn')
+    const alone = await send(engine.url, salted(summary, id!), 'compaction')
     const usage = alone.response.usage
     const shared = commonPrefix(mainIds, summaryIds)
     t.equal(usage.input_tokens, summaryIds.length)
