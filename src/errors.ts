@@ -66,12 +66,9 @@ export type ErrorCode = keyof typeof errorDefinitions
 /** How an error of ours looks. Code and type are names of ours, the message is one sentence that says what to do. */
 export interface ErrorForm {
   body(code: string, message: string, type: string): Buffer
-  /** The event that ends a stream which failed after its first words: none that a client could take for success. */
-  event(code: string, message: string, type: string): Buffer
 }
 
 /** OpenAI's form, and vLLM's on all routes but one. */
 export const openAiErrors: ErrorForm = {
   body: (code, message, type) => Buffer.from(JSON.stringify({ error: { message, type, param: null, code } })),
-  event: (code, message, type) => Buffer.concat([Buffer.from('data: '), openAiErrors.body(code, message, type), Buffer.from('\n\n')]),
 }

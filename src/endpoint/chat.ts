@@ -33,7 +33,11 @@ export const chat: Endpoint = {
   forkBody: chatForkBody,
   edit(summary) {
     const asked = { usage: asksForUsage(summary.chat), tokenIds: asksForTokenIds(summary.chat) }
-    return { reply: (json) => editReply(json, asked), event: (event) => editEvent(event, asked) }
+    return {
+      reply: (json) => editReply(json, asked),
+      event: (event) => editEvent(event, asked),
+      failed: (code, message, type) => Buffer.concat([Buffer.from('data: '), openAiErrors.body(code, message, type), Buffer.from('\n\n')]),
+    }
   },
   fromChat: () => null,
 }

@@ -73,12 +73,17 @@ export interface ReplyReading {
   promptIds(json: Buffer): Uint32Array | null
 }
 
-/** Takes out of one fork's reply what we asked for and the client did not. */
+/** Takes out of one fork's reply what we asked for and the client did not, and ends a stream that failed. */
 export interface ReplyEdit {
   /** A whole reply as the client is to see it. */
   reply(json: Buffer): Buffer
   /** An event as the client is to see it; null where it does not see it. */
   event(event: SseEvent): Buffer | null
+  /**
+   * The event that ends a stream which failed, behind those that the client has seen: none that it could take for success.
+   * Code and type are names of ours, the message is one sentence that says what to do.
+   */
+  failed(code: string, message: string, type: string): Buffer
 }
 
 /** Turns one reply into another form, whole or event by event. */

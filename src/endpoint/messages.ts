@@ -28,7 +28,11 @@ export const messages: Endpoint = {
     return read && { endpoint: messages, body, ...read }
   },
   forkBody: messagesForkBody,
-  edit: () => ({ reply: (json) => json, event: ({ raw }) => raw }),
+  edit: () => ({
+    reply: (json) => json,
+    event: ({ raw }) => raw,
+    failed: (code, message, type) => Buffer.concat([Buffer.from('event: error\ndata: '), messagesErrors.body(code, message, type), Buffer.from('\n\n')]),
+  }),
   fromChat: () => new MessageTranslator(),
   shape: messagesShape,
   calibrate: calibrateMessages,

@@ -217,7 +217,7 @@ class ForkExchange {
     this.#verdict = { valid: false, reason }
     this.#exchange.abort()
     if (this.#released) {
-      response.end(errors.event(reason, verdicts[reason], type))
+      response.end(this.#edit.failed(reason, verdicts[reason], type))
     } else {
       // OpenAI's SDKs obey the header; without it they would send the whole summary request again.
       sendErrorAnswer(response, errors, { status: 422, code: reason, message: verdicts[reason], type },

@@ -10,7 +10,7 @@ export const verdicts = {
   summary_tool_call: 'The model answered the summary request with a tool call. Ask for the summary again.',
   summary_tool_markup: 'The model wrote a tool call as text in place of the summary. Ask for the summary again.',
   summary_special_tokens: "The model wrote its template's marks into the summary. Ask for the summary again.",
-  summary_truncated: 'The summary was cut at its token limit. Ask for the summary again with a higher max_tokens.',
+  summary_truncated: 'The summary was cut at its token limit. Ask for the summary again with a higher token limit.',
   summary_thinking_open: 'The model did not finish thinking, so there is no summary. Ask for the summary again.',
   summary_empty: 'The model answered the summary request with nothing. Ask for the summary again.',
   summary_incomplete: 'The summary ended before it was complete. Ask for the summary again.',

@@ -9,6 +9,7 @@ import type { ForkParts } from '../../src/fork/parts.ts'
 import { readsAsPlanned } from '../../src/fork/read-back.ts'
 import { emptyReply, type ReplyState } from '../../src/wire/reply.ts'
 import { SseSplitter } from '../../src/wire/sse.ts'
+import { spokenResponses } from '../helpers/endpoints/responses.ts'
 
 function read(body: object | string): ReadRequest {
   const request = responses.read(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)))
@@ -149,7 +150,9 @@ t.test('the endpoint is calibrated by what a response of one token says that it 
 })
 
 t.test('an agent and an SDK take our error event for a failure', async (t) => {
-  const bytes = responses.errors.event('summary_empty', 'Why.', 'summary_error')
+  const edit = responses.edit(read({ input: 'a', stream: true }))
+  for (const event of new SseSplitter().push(Buffer.from(spokenResponses.canned(['Goal: ', 'a.']).events.slice(0, -1).join('')))) edit.event(event)
+  const bytes = edit.failed('summary_empty', 'Why.', 'summary_error')
   const [event] = new SseSplitter().push(bytes)
   t.match(String(bytes), /^event: response\.failed\ndata: /)
   const data = JSON.parse(String(event!.data))

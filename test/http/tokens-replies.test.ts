@@ -113,7 +113,7 @@ overEndpoints(t, async (t, spoken) => {
       t.equal(whole.header('x-should-retry'), 'false')
       const { reply: stream } = await forked(t, scripted, { ...streamed, ...options })
       if (stream.status === 200) {
-        t.strictSame(stream.parts.at(-1), spoken.errorEvent(code, verdicts[code]))
+        t.strictSame(stream.parts.at(-1), spoken.errorEvent(code, verdicts[code], stream.parts.slice(0, -1)))
         t.equal(stream.finish, null)
         t.notOk(stream.done)
       } else {
@@ -151,7 +151,7 @@ overEndpoints(t, async (t, spoken) => {
       t.ok(reply.error)
     }
     const { reply } = await forked(t, { reasoning: 'I look.', content: 'Done and more than that.', fail: { kind: 'error', at: 9 } }, streamed)
-    t.strictSame(reply.parts.at(-1), spoken.errorEvent('summary_engine_error', verdicts.summary_engine_error))
+    t.strictSame(reply.parts.at(-1), spoken.errorEvent('summary_engine_error', verdicts.summary_engine_error, reply.parts.slice(0, -1)))
     t.notOk(reply.done)
   })
 

@@ -146,7 +146,7 @@ async function checkRow(t: Test, spoken: Spoken, reason: InvalidReason, row: Row
   } else if (ending === 'error event') {
     t.equal(reply.status, 200)
     t.ok(reply.content.startsWith(row.seen ?? ''), reply.content)
-    t.strictSame(reply.parts.at(-1), spoken.errorEvent(reason, verdicts[reason]))
+    t.strictSame(reply.parts.at(-1), spoken.errorEvent(reason, verdicts[reason], reply.parts.slice(0, -1)))
     t.equal(reply.finish, null, 'no finish that could be taken for success')
     t.notOk(reply.done)
   } else {

@@ -64,11 +64,14 @@ export const spokenResponses: Spoken = {
     }
   },
   error: (code, message, type = 'summary_error') => ({ error: { message, type, param: null, code } }),
-  errorEvent: (code, message) => ({
-    error: { message, type: 'summary_error', param: null, code },
-    response: { id: 'resp_warmfork', object: 'response', status: 'failed', error: { code, message }, output: [], incomplete_details: null, usage: null },
-    sequence_number: 0, type: 'response.failed',
-  }),
+  errorEvent(code, message, before) {
+    const { id, created_at, model } = before[0].response
+    return {
+      error: { message, type: 'summary_error', param: null, code },
+      response: { id, created_at: created_at ?? null, model: model ?? null, object: 'response', status: 'failed', error: { code, message }, output: [], incomplete_details: null, usage: null },
+      sequence_number: before.at(-1).sequence_number === undefined ? 0 : before.length, type: 'response.failed',
+    }
+  },
 }
 
 /** The items that vLLM makes this message of. */

@@ -59,7 +59,8 @@ export interface Spoken {
   canned(texts: readonly string[]): Canned
   /** An error of ours as a whole reply, and the last event's data of a stream that failed. @param type `summary_error` by default */
   error(code: string, message: string, type?: string): object
-  errorEvent(code: string, message: string): object
+  /** @param before the data of the events before */
+  errorEvent(code: string, message: string, before: readonly any[]): object
   /**
    * Members of a chat request that this endpoint has no word for, and what its engine does not say or take: `told prompt ids`, `no limit`, `an aborted finish`,
    * `an error event` when a stream fails; or always does: `unreported cached tokens`. What needs one is not tested here.
