@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import type { Agent } from '../summary/agents.ts'
-import { isPossible, mayBeGeneric } from '../summary/generic.ts'
+import { genericTraits } from '../summary/generic.ts'
 import { isMisspelt, Recogniser, requestWords, saidBy, traitsOf } from '../summary/recognise.ts'
 import type { ReadRequest } from '../endpoint/endpoint.ts'
 import { endpointAt, endpoints } from '../endpoint/endpoints.ts'
@@ -18,19 +18,16 @@ export function classify(path: string, agents: readonly Agent[], generic: boolea
     return { fault: `The file ${JSON.stringify(path)} cannot be read: give the path of a recorded request.` }
   }
   const { path: sentTo, headers, body } = recorded(file)
-  const request = readAt(sentTo, body)
+  const request = readAt(sentTo, headers, body, agents)
   if (!request) return { fault: `The file ${JSON.stringify(path)} holds no request of ${endpoints.map((endpoint) => endpoint.path).join(', ')}: give its JSON body, or {"path": "…", "headers": {…}, "body": {…}}.` }
   return { text: explain(headers, body, request, agents, generic) }
 }
 
-/** By the endpoint that a file names, or else by the first that can read it. */
-function readAt(path: string | null, body: Buffer): ReadRequest | null {
+/** By the endpoint that a file names, or else by the first where an agent is known to send it, or that can read it. */
+function readAt(path: string | null, headers: Record<string, string>, body: Buffer, agents: readonly Agent[]): ReadRequest | null {
   if (path !== null) return endpointAt(path.split('?')[0]!)?.read(body) ?? null
-  for (const endpoint of endpoints) {
-    const request = endpoint.read(body)
-    if (request) return request
-  }
-  return null
+  const readable = endpoints.flatMap((endpoint) => endpoint.read(body) ?? [])
+  return readable.find((request) => agents.some((agent) => traitsOf(agent, headers, request).every(({ holds }) => holds))) ?? readable[0] ?? null
 }
 
 /** A body alone, or an object of `path`, `headers` and `body`, the body as an object or as text. */
@@ -65,10 +62,8 @@ function explain(headers: Record<string, string>, body: Buffer, request: ReadReq
   lines.push(`other agents: ${judged.length - near.length}, none of whose markers stand in it`)
 
   lines.push(`without an agent file (agents.generic is ${generic}):`)
-  const hasTools = (request.chat.tools?.length ?? 0) > 0
-  lines.push(`  ${hasTools ? 'no ' : 'yes'}  no tools; the request's are ${toolsOf(request.chat)}`)
-  lines.push(`  ${!hasTools && mayBeGeneric(body) && isPossible(request.chat) ? 'yes' : 'no '}  its system text or last message asks to condense the conversation, and for nothing else`)
-  lines.push('  ?    it holds a recorded conversation from its beginning: known only while warmfork runs')
+  for (const { wanted, holds } of genericTraits(body, request.chat)) lines.push(`  ${holds ? 'yes' : 'no '}  ${wanted}`)
+  lines.push('  ?    it holds a recorded conversation from its beginning; where it has a system text of its own, that text asks: known only while warmfork runs')
   return `${lines.join('\n')}\n`
 }
 

@@ -21,11 +21,6 @@ const end = 1500
 /** Paragraphs at the end that can be an instruction. */
 const lastParagraphs = 6
 
-/** Whether a body could be such a request: no tools in it and a word of the act near an end. Nothing is parsed. */
-export function mayBeGeneric(body: Buffer): boolean {
-  return !hasTools(body) && mentionsCondensing(body)
-}
-
 /** Whether a word of the act stands near an end of a body, or of what is new in it. */
 export function mentionsCondensing(bytes: Buffer): boolean {
   return mayMention(bytes.toString('utf8', 0, headWindow)) || mayMention(bytes.toString('utf8', Math.max(headWindow, bytes.length - tailWindow)))
@@ -48,13 +43,23 @@ export function hasTools(body: Buffer): boolean {
   return !isEmpty && body[value] !== 0x6e
 }
 
+/** What must hold of a request by itself, each in words; the recorded conversations decide the rest. */
+const ownTraits: readonly (readonly [string, (request: ChatRequest) => boolean])[] = [
+  ['it has no tools', ({ tools }) => (tools?.length ?? 0) === 0],
+  ["its last message is no assistant's and no tool's", ({ messages }) => messages.length > 0 && !['assistant', 'tool'].includes(messages.at(-1)!.role)],
+  [`it asks for more than ${fewestTokens} tokens, or sets no limit`, (request) => (numberOption(request, 'max_tokens') ?? numberOption(request, 'max_completion_tokens') ?? Infinity) > fewestTokens],
+  ['its system text or last message asks to condense the conversation, and for no other work', (request) => systemAsks(request) || textAsks(readText(request.body, request.messages.at(-1)!.slice))],
+]
+
 /** Whether a request read may be such a summary; the recorded conversations decide. */
 export function isPossible(request: ChatRequest): boolean {
-  if ((request.tools?.length ?? 0) > 0) return false
-  const last = request.messages.at(-1)
-  if (!last || last.role === 'assistant' || last.role === 'tool') return false
-  const limit = numberOption(request, 'max_tokens') ?? numberOption(request, 'max_completion_tokens')
-  return (limit === null || limit > fewestTokens) && (systemAsks(request) || textAsks(readText(request.body, last.slice)))
+  return ownTraits.every(([, holds]) => holds(request))
+}
+
+/** What must hold of a request by itself, one by one: for who asks why. */
+export function genericTraits(body: Buffer, request: ChatRequest): { readonly wanted: string, readonly holds: boolean }[] {
+  const read = ownTraits.map(([wanted, holds]) => ({ wanted, holds: request.messages.length > 0 && holds(request) }))
+  return [...read, { wanted: `a word for that stands in its first or last ${tailWindow / 1024} KiB`, holds: mentionsCondensing(body) }]
 }
 
 /** Whether the recorded conversation that fits a possible summary makes it one. */

@@ -12,7 +12,7 @@ interface Language {
 
 /** A word of the act and one for its object must stand in one sentence. */
 const languages: readonly Language[] = [
-  { inOrder: true, act: 'summar(?:y|i[sz](?:e[sdr]?|ing|ation))|condens(?:e[sdr]?|ing)|compact(?:s|ing|ion)?|compress(?:es|ing|ion)?|recap', object: 'conversations?|dialog(?:ue)?s?|chat|transcript|history|session|discussion|exchange|trajectory|messages|interaction|context' },
+  { inOrder: true, act: 'summar(?:y|ies|i[sz](?:e[sdr]?|ing|ation))|condens(?:e[sdr]?|ing)|compact(?:s|ing|ion)?|compress(?:es|ing|ion)?|recap', object: 'conversations?|dialog(?:ue)?s?|chat|transcript|history|session|discussion|exchange|trajectory|messages|interaction|context|(?:the|everything) above|so far' },
   { act: 'fass(?:e|t|en)?|zusammenfass\\p{L}*|zusammenzufassen|verdicht\\p{L}*|komprimier\\p{L}*', object: 'gespräch\\p{L}*|unterhaltung|verlauf\\p{L}*|gesprächsverlauf|sitzung|konversation' },
   { act: 'résum\\p{L}*|condens\\p{L}*|synthétis\\p{L}*', object: 'conversation|discussion|échanges?|historique|dialogue|session' },
   { act: 'resum\\p{L}*|condens\\p{L}*|sintetiz\\p{L}*', object: 'conversaci[oó]n|di[aá]logo|historial|sesi[oó]n|conversa|hist[oó]rico|sess[aã]o' },

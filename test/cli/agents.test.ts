@@ -24,6 +24,7 @@ t.test('warmfork classify says what a request is taken for and why, trait by tra
     'elsewhere.json': JSON.stringify({ path: '/v1/chat/completions?x=1', headers: {}, body: summary }),
     'both.json': JSON.stringify({ headers: { 'X-Warmfork-Request': 'side' }, body: summary }),
     'text.json': JSON.stringify({ headers: {}, body: JSON.stringify({ ...summary, tools: [{ type: 'function', function: { name: 'look' } }] }) }),
+    'title.json': JSON.stringify({ max_tokens: 200, messages: [{ role: 'user', content: `Summarize the conversation below.\n\n${secret}` }] }),
     'generic.json': JSON.stringify({ messages: [{ role: 'user', content: `Summarize the conversation below.\n\n${secret}` }] }),
   })
   const classify = async (file: string) => {
@@ -44,6 +45,16 @@ t.test('warmfork classify says what a request is taken for and why, trait by tra
   const generic = await classify('generic.json')
   t.match(generic, /^taken for: a summary request where it holds a recorded conversation, else a main request\n/)
   t.match(generic, /\n {2}yes {2}its system text or last message asks to condense the conversation/)
+  const title = await classify('title.json')
+  t.match(title, /^taken for: a main request\n/)
+  t.match(title, /\n {2}no {3}it asks for more than 256 tokens, or sets no limit\n {2}yes {2}its system text or last message asks to condense/, 'what stands in the way is told from what does not')
+})
+
+t.test('a body alone is read as the endpoint would whose agent sends it', async (t) => {
+  const asked = { role: 'user', content: [{ type: 'text', text: 'What is in a.txt?' }, { type: 'text', text: 'CRITICAL: Respond with TEXT ONLY. Summarise.' }] }
+  const body = JSON.stringify({ model: 'm', max_tokens: 4000, system: [{ type: 'text', text: 'You code.' }], tools: [{ name: 'read', input_schema: { type: 'object' } }], messages: [asked] })
+  const { stdout } = await runWarmfork({ args: ['classify', 'body.json'], cwd: t.testdir({ 'body.json': body }) })
+  t.match(stdout, /^taken for: a summary request of claude-code\n/)
 })
 
 t.test('a file that cannot be classified, and a command without one, end with one sentence and code 2', async (t) => {

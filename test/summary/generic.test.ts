@@ -94,6 +94,7 @@ t.test('critics, plan modes, titles and memories that send the same messages are
 
 t.test('words that ask to condense a conversation are told from words about it', async (t) => {
   for (const text of inLanguages) t.ok(asksToCondense(text), text)
+  for (const text of ['Summarize the above.', 'Summarize everything above so that another agent can go on.', 'Provide a detailed summary of our work so far.', 'You write summaries of conversations.']) t.ok(asksToCondense(text), text)
   for (const text of ['Summarize the README.', 'The conversation was long.', 'Never summarize the conversation.', 'Do not compress the history.', 'Nicht das Gespräch zusammenfassen, bitte. Kein Zusammenfassen des Gesprächs.', 'Compact the database. Then read the history.']) t.notOk(asksToCondense(text), text)
 })
 
