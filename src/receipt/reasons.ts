@@ -1,9 +1,9 @@
 // Why a summary request was not forked. Each reason exists once, here; README and metrics are made from this table.
 
 export const reasons = {
-  no_warm_evidence: 'No main request of this conversation has ended well since warmfork started, or none shares its beginning.',
-  evidence_expired: 'The last main request of this conversation is older than evidence.ttl_s.',
-  ambiguous_conversation: 'Two recorded conversations fit equally well and would give different forks.',
+  no_warm_evidence: 'No main request of this conversation is recorded: none has ended well since warmfork started (one that was cut at its limit, failed or was left does not count), none shares its beginning, or a summary by id names no known id.',
+  evidence_expired: 'The last main request of this conversation is older than evidence.ttl_s. The next one records it anew.',
+  ambiguous_conversation: 'Two recorded conversations fit equally well and would give different forks. Send x-warmfork-conversation with main requests and summary requests.',
   model_changed: 'The summary request names another model than the conversation.',
   endpoint_changed: 'The conversation ran over another endpoint than the summary request.',
   template_changed: 'The summary request names another chat template, or other arguments for it, than the conversation.',
@@ -12,8 +12,8 @@ export const reasons = {
   mid_range: 'The summary request starts in the middle of the conversation.',
   coverage_unproven: 'Too little of the summary request could be found at the beginning of the conversation.',
   incomplete_tool_group: 'The summary request ends, or its only shared part lies, inside a tool group: a call lacks its answer.',
-  caching_not_advertised: "The engine's metrics do not say that prefix caching is on.",
-  tokenize_unavailable: 'The engine did not answer the token questions of the plan in time, or not usefully.',
+  caching_not_advertised: "The engine's metrics do not say that prefix caching is on, or cannot be read. Start vLLM with --enable-prefix-caching, and without --disable-log-stats.",
+  tokenize_unavailable: 'The engine did not answer the token questions of the plan in time, or not usefully. Raise proof.timeout_ms if it is busy.',
   token_ids_missing: "The engine's answer held no usable token ids.",
   tokenizer_uncalibrated: 'The ids of /tokenize are not those that the endpoint prefills, and there is no render endpoint.',
   prefix_diverges: "Rendered by the engine, the fork departs from the conversation's ids before the end of the head.",
@@ -28,8 +28,8 @@ export const reasons = {
   fork_failed_before: 'An earlier fork from the same recorded request generated no valid summary, or was not prefilled as proven.',
   model_switched_off: 'The engine refused three forks in a row for this model; forking waits for a new calibration.',
   reuse_not_observed: 'The last forks were reported as not cached; forking pauses for fork.backoff_s.',
-  observed_only: 'fork.mode is observe: the fork was planned and proven, and not sent.',
-  disabled: 'fork.mode is off, or a summary by id was asked for while summary.by_id is off.',
+  observed_only: 'fork.mode is observe: the fork was planned and proven, and not sent. Set it to on.',
+  disabled: 'fork.mode is off, or a summary by id was asked for while summary.by_id is off. Turn it on in the configuration.',
   internal_error: 'A fault of warmfork itself; see the warning in its log.',
 } as const
 
