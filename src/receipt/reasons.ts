@@ -1,7 +1,7 @@
 // Why a summary request was not forked. Each reason exists once, here; README and metrics are made from this table.
 
 export const reasons = {
-  no_warm_evidence: 'No main request of this conversation is recorded: none has ended well since warmfork started (one that was cut at its limit, failed or was left does not count), none shares its beginning, or a summary by id names no known id.',
+  no_warm_evidence: 'No main request of this conversation is recorded: none ended well since the start (one that was cut at its limit or left does not count), none shares its beginning, or a summary by id names no known id.',
   evidence_expired: 'The last main request of this conversation is older than evidence.ttl_s. The next one records it anew.',
   ambiguous_conversation: 'Two recorded conversations fit equally well and would give different forks. Send x-warmfork-conversation with main requests and summary requests.',
   model_changed: 'The summary request names another model than the conversation.',
