@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { packageRoot, packageVersion } from '../src/package-root.ts'
 import { run } from './helpers/processes.ts'
-import { warmforkListening } from './helpers/run-warmfork.ts'
+import { listening, warmforkListening } from './helpers/run-warmfork.ts'
 import { stubEngine } from './helpers/stub-engine.ts'
 
 t.test('the first line says where warmfork listens, for which engine and in which mode', async (t) => {
@@ -124,6 +124,34 @@ t.test('npm start runs warmfork on a Node that runs TypeScript, whichever is ins
   const { stdout } = await run('npm', ['start', '--silent', '--', '--version'], { cwd: fileURLToPath(packageRoot) })
   t.equal(stdout, `${packageVersion()}\n`)
 })
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  t.test(`${signal} to npm start stops warmfork, which lets a running reply finish, and npm exits with it`, { timeout: 30_000 }, async (t) => {
+    let finish = () => {}
+    const origin = await stubEngine(t, (_, response) => {
+      response.write('first ')
+      finish = () => response.end('last')
+    })
+    const { child, exited, url, lines } = await listening(t, 'npm', ['start', '--silent', '--', '--upstream', origin], { cwd: fileURLToPath(packageRoot) })
+    t.teardown(() => endOrphan(lines))
+    const reply = await fetch(`${url}/v1/models`)
+    child.kill(signal)
+    await refusesConnections(url)
+    finish()
+    t.equal(await reply.text(), 'first last')
+    t.equal(await exited, 0)
+    t.match(lines.at(-1), { msg: 'stopped' })
+  })
+}
+
+/** Ends the warmfork that wrote these lines, where it outlived what started it. */
+function endOrphan(lines: readonly Record<string, unknown>[]): void {
+  try {
+    process.kill(Number(lines[0]!['pid']), 'SIGKILL')
+  } catch {
+    // It ended by itself.
+  }
+}
 
 /** Resolves when new connections are refused. */
 async function refusesConnections(url: string): Promise<void> {
