@@ -33,14 +33,28 @@ function oneOf<const T extends readonly string[]>(...names: T) {
   return z.enum(names, { error: `one of ${names.join(', ')}` })
 }
 
+/** True and false however they are spelt: YAML takes on for a text, and a variable is always one. */
+function asBoolean(value: unknown): unknown {
+  if (value === 'true' || value === 'on') return true
+  return value === 'false' || value === 'off' ? false : value
+}
+
+function asOnOff(value: unknown): unknown {
+  const boolean = asBoolean(value)
+  return typeof boolean === 'boolean' ? (boolean ? 'on' : 'off') : value
+}
+
+const trueOrFalse = () => z.preprocess(asBoolean, z.boolean({ error: 'true or false' }))
+const onOrOff = () => z.preprocess(asOnOff, oneOf('on', 'off'))
+
 function host() {
   const error = 'a host name or an address to listen on'
   return z.string({ error }).regex(/^[^\s/]+$/, { error })
 }
 
 function listOf(what: string, pattern: RegExp) {
-  const entry = `a list in which every entry is ${what}`
-  return z.array(z.string({ error: entry }).regex(pattern, { error: entry }), { error: `a list, its entries ${what}` })
+  const error = `a list of ${what}`
+  return z.array(z.string({ error }).regex(pattern, { error }), { error })
 }
 
 /** Header names are looked up in Node's lower-case headers, so they are kept in lower case. */
@@ -90,25 +104,25 @@ export const configSchema = z.strictObject({
     header_bytes: bytes(1024).default(64 * 1024),
     connections: wholeAtLeast('null or a whole number of connections', 1).nullable().default(null),
   }),
-  routes: section({ allow: listOf('a path, or the beginning of paths followed by /*', /^(\/[^\s*?#]*)?\/\*$|^\/[^\s*?#]*$/).default([]) }),
+  routes: section({ allow: listOf('paths, as in [/pooling, /custom/*]', /^(\/[^\s*?#]*)?\/\*$|^\/[^\s*?#]*$/).default([]) }),
   tenant: section({ headers: headerNames().default([]) }),
   conversation: section({
     headers: headerNames().default(conversationHeaders),
-    body_fields: listOf('a member name, or several joined by dots', /^[^.\s]+(\.[^.\s]+)*$/).default(conversationBodyFields),
+    body_fields: listOf('member names, as in [session_id, metadata.session_id]', /^[^.\s]+(\.[^.\s]+)*$/).default(conversationBodyFields),
   }),
   evidence: section({ max_bytes: bytes(1).default(512 * 1024 * 1024), ttl_s: seconds(1).default(3600) }),
   summary: section({
     input_cap_tokens: optionalTokens(),
     output_allowance_tokens: optionalTokens(),
     min_output_tokens: tokens(1).default(4000),
-    by_id: oneOf('on', 'off').default('off'),
+    by_id: onOrOff().default('off'),
   }),
   agents: section({
     directory: z.string({ error: 'null or the path of a folder' }).min(1, { error: 'null or the path of a folder' }).nullable().default(null),
-    generic: z.boolean({ error: 'true or false' }).default(true),
+    generic: trueOrFalse().default(true),
   }),
   fork: section({
-    mode: oneOf('on', 'observe', 'off').default('on'),
+    mode: z.preprocess(asOnOff, oneOf('on', 'observe', 'off')).default('on'),
     hold_headers_ms: milliseconds(0).default(5000),
     min_saved_tokens: tokens(0).default(1024),
     backoff_after: wholeAtLeast('a whole number of forks', 1).default(3),
@@ -117,7 +131,7 @@ export const configSchema = z.strictObject({
   proof: section({ timeout_ms: milliseconds(1).default(5000) }),
   shutdown: section({ grace_ms: milliseconds(0).default(30_000) }),
   log: section({ level: oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent').default('info') }),
-  simulator: z.boolean({ error: 'true or false' }).default(false),
+  simulator: trueOrFalse().default(false),
 })
 
 /** Everything that is in force, each key with a value. Units are in the names: _ms, _s, _bytes, _tokens. */

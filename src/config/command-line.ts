@@ -21,7 +21,9 @@ export interface CommandLine {
 export function readCommandLine(args: readonly string[]): CommandLine {
   const { tokens } = parseArgs({
     args: [...args],
-    options: Object.fromEntries(flags.map(({ flag, placeholder }) => [flag, { type: placeholder === undefined ? 'boolean' : 'string' } as const])),
+    options: Object.fromEntries(flags.map(({ flag, short, placeholder }) => [
+      flag, { type: placeholder === undefined ? 'boolean' : 'string', ...(short !== undefined && { short }) } as const,
+    ])),
     strict: false,
     tokens: true,
   })

@@ -83,7 +83,7 @@ function combine(given: ReadonlyMap<string, string | true>, environment: Environ
 function environmentValue(environment: Environment, variable: string): string | undefined {
   const value = environment[variable] || undefined
   // Kubernetes sets WARMFORK_PORT=tcp://… in pods beside a service called warmfork; nobody meant us.
-  return variable.endsWith('_PORT') && value?.startsWith('tcp://') ? undefined : value
+  return variable.endsWith('_PORT') && /^(tcp|udp|sctp):\/\//.test(value ?? '') ? undefined : value
 }
 
 function put(values: Mapping, key: string, value: string | true): void {

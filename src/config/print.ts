@@ -23,7 +23,7 @@ export function printHelp(): string {
     const standard = row.key === undefined ? null : valueAt(defaultConfig, row.key)
     const notes = row.variable === undefined ? [] : [row.variable]
     if (typeof standard === 'string' || typeof standard === 'number') notes.push(`default ${standard}`)
-    const flag = row.placeholder === undefined ? `--${row.flag}` : `--${row.flag} <${row.placeholder}>`
+    const flag = `--${row.flag}${row.short === undefined ? '' : `, -${row.short}`}${row.placeholder === undefined ? '' : ` <${row.placeholder}>`}`
     return `  ${flag.padEnd(21)} ${row.help}${notes.length > 0 ? ` (${notes.join(', ')})` : ''}`
   })
   return [

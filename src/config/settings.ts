@@ -3,6 +3,8 @@
 export interface Flag {
   /** Name without its hyphens. */
   readonly flag: string
+  /** A letter that stands for it behind one hyphen. */
+  readonly short?: string
   /** The environment variable, where there is one. */
   readonly variable?: string
   /** What stands for the value in the help; a flag without it takes none and means true. */
@@ -20,6 +22,7 @@ export const settings: readonly Setting[] = [
   { key: 'server.host', flag: 'host', variable: 'WARMFORK_HOST', placeholder: 'host', help: 'where agents connect to' },
   { key: 'server.port', flag: 'port', variable: 'WARMFORK_PORT', placeholder: 'port', help: 'where agents connect to' },
   { key: 'admin.port', flag: 'admin-port', variable: 'WARMFORK_ADMIN_PORT', placeholder: 'port', help: 'health, metrics and receipts' },
+  { key: 'fork.mode', flag: 'fork-mode', variable: 'WARMFORK_FORK_MODE', placeholder: 'mode', help: 'on, off, or observe: plan and log, but send no fork' },
   { key: 'log.level', flag: 'log-level', variable: 'WARMFORK_LOG_LEVEL', placeholder: 'level', help: 'trace, debug, info, warn, error, fatal or silent' },
   { key: 'simulator', flag: 'simulator', help: 'put the built-in engine behind warmfork instead of a real one' },
 ]
@@ -34,6 +37,6 @@ export const subcommands = [
 export const commands: readonly Flag[] = [
   { flag: 'config', variable: 'WARMFORK_CONFIG', placeholder: 'file', help: 'configuration file (YAML); config/default.yaml documents every key' },
   { flag: 'print-config', help: 'print what is in force and where each value came from' },
-  { flag: 'help', help: 'print this' },
+  { flag: 'help', short: 'h', help: 'print this' },
   { flag: 'version', help: 'print the version' },
 ]

@@ -39,7 +39,8 @@ t.test('every environment variable sets its key', async (t) => {
     WARMFORK_PORT: '9000',
     WARMFORK_ADMIN_PORT: '9001',
     WARMFORK_LOG_LEVEL: 'warn',
-    WARMFORK_CONFIG: fileWith(t, 'fork: { mode: observe }\n'),
+    WARMFORK_FORK_MODE: 'observe',
+    WARMFORK_CONFIG: fileWith(t, 'summary: { by_id: on }\n'),
   })
   t.same(config, {
     ...defaultConfig,
@@ -48,28 +49,32 @@ t.test('every environment variable sets its key', async (t) => {
     admin: { host: '127.0.0.1', port: 9001 },
     log: { level: 'warn' },
     fork: { ...defaultConfig.fork, mode: 'observe' },
+    summary: { ...defaultConfig.summary, by_id: 'on' },
   })
 })
 
 t.test('every flag sets its key, with a space or with an equals sign', async (t) => {
-  const { config } = load(['--upstream=http://engine:8000', '--host', '::1', '--port=9000', '--admin-port', '9001', '--log-level=error'])
+  const { config } = load(['--upstream=http://engine:8000', '--host', '::1', '--port=9000', '--admin-port', '9001', '--fork-mode', 'off', '--log-level=error'])
   t.match(config, {
     upstream: { url: 'http://engine:8000' },
     server: { host: '::1', port: 9000 },
     admin: { port: 9001 },
+    fork: { mode: 'off' },
     log: { level: 'error' },
   })
   t.equal(load(['--simulator']).config.simulator, true)
 })
 
 t.test('an empty environment variable counts as not set', async (t) => {
-  const empty = { WARMFORK_UPSTREAM: '', WARMFORK_HOST: '', WARMFORK_PORT: '', WARMFORK_ADMIN_PORT: '', WARMFORK_CONFIG: '', WARMFORK_LOG_LEVEL: '' }
+  const empty = { WARMFORK_UPSTREAM: '', WARMFORK_HOST: '', WARMFORK_PORT: '', WARMFORK_ADMIN_PORT: '', WARMFORK_CONFIG: '', WARMFORK_FORK_MODE: '', WARMFORK_LOG_LEVEL: '' }
   t.same(load(['--simulator'], empty).config, { ...defaultConfig, simulator: true })
 })
 
 t.test('the port variable that Kubernetes sets for a service called warmfork counts as not set', async (t) => {
-  const { config } = load(upstream, { WARMFORK_PORT: 'tcp://10.96.0.7:8080', WARMFORK_PORT_8080_TCP: 'tcp://10.96.0.7:8080' })
-  t.equal(config.server.port, 8080)
+  for (const value of ['tcp://10.96.0.7:8080', 'udp://10.96.0.7:8080']) {
+    const { config } = load(upstream, { WARMFORK_PORT: value, WARMFORK_ADMIN_PORT: value })
+    t.same([config.server.port, config.admin.port], [8080, 8081])
+  }
 })
 
 t.test('a value that is wrong in the file does no harm under a flag that overrides it', async (t) => {
@@ -87,6 +92,21 @@ t.test('header names are kept in lower case', async (t) => {
   const { config } = load([...upstream, '--config', file])
   t.same(config.tenant.headers, ['x-team-key'])
   t.same(config.conversation.headers, ['x-thread'])
+})
+
+t.test('a switch takes on and off, true and false, wherever it is set', async (t) => {
+  const switches = (yaml: string) => {
+    const { config } = load([...upstream, '--config', fileWith(t, yaml)])
+    return [config.summary.by_id, config.agents.generic, config.simulator]
+  }
+  t.same(switches('summary: { by_id: true }\nagents: { generic: off }\nsimulator: off\n'), ['on', false, false])
+  t.same(switches('summary: { by_id: false }\nagents: { generic: on }\nsimulator: false\n'), ['off', true, false])
+  t.same(switches('summary: { by_id: on }\nagents: { generic: false }\n'), ['on', false, false])
+  t.equal(load(['--config', fileWith(t, 'simulator: on\n')]).config.simulator, true)
+  for (const [given, mode] of [['true', 'on'], ['false', 'off'], ['on', 'on'], ['observe', 'observe'], ['off', 'off']]) {
+    t.equal(load([...upstream, '--config', fileWith(t, `fork: { mode: ${given} }\n`)]).config.fork.mode, mode)
+    t.equal(load(upstream, { WARMFORK_FORK_MODE: given! }).config.fork.mode, mode)
+  }
 })
 
 t.test('the ports of both servers may be left to the system', async (t) => {

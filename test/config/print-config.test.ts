@@ -58,11 +58,12 @@ t.test('--print-config prints no credential, but the fault', async (t) => {
 t.test('--help names every flag and variable, --version the version in package.json', async (t) => {
   const help = await runWarmfork({ args: ['--help'] })
   t.equal(help.code, 0)
-  for (const name of ['upstream', 'host', 'port', 'admin-port', 'config', 'log-level', 'simulator', 'print-config', 'help', 'version']) {
-    t.match(help.stdout, `\n  --${name} `, name)
+  for (const name of ['upstream', 'host', 'port', 'admin-port', 'config', 'fork-mode', 'log-level', 'simulator', 'print-config', 'help', 'version']) {
+    t.match(help.stdout, new RegExp(`\n  --${name}[ ,]`), name)
   }
-  for (const name of ['UPSTREAM', 'HOST', 'PORT', 'ADMIN_PORT', 'CONFIG', 'LOG_LEVEL']) t.match(help.stdout, `WARMFORK_${name}`)
+  for (const name of ['UPSTREAM', 'HOST', 'PORT', 'ADMIN_PORT', 'CONFIG', 'FORK_MODE', 'LOG_LEVEL']) t.match(help.stdout, `WARMFORK_${name}`)
   const version = await runWarmfork({ args: ['--version', '--upstream', 'nonsense'] })
   t.match(version, { code: 0, stdout: /^\d+\.\d+\.\d+\n$/, stderr: '' })
-  t.same(loadConfig(['--help'], {}), { command: 'help' })
+  t.match(help.stdout, '\n  --help, -h ')
+  for (const flag of ['--help', '-h']) t.same(loadConfig([flag], {}), { command: 'help' })
 })
