@@ -2,7 +2,8 @@
 
 import type { z } from 'zod'
 import type { Config } from '../config.ts'
-import { keys, type Mapping, sections, valueAt } from './keys.ts'
+import { credentialHeaders } from '../conversation/tenant.ts'
+import { isMapping, keys, type Mapping, sections, valueAt } from './keys.ts'
 import { nearest } from './nearest.ts'
 import { changeAtOrigin, describeOrigin, type Origin } from './origin.ts'
 import { showName, showValue } from './show.ts'
@@ -24,7 +25,7 @@ export function schemaFaults(issues: readonly z.core.$ZodIssue[], values: Mappin
     if (issue.code === 'unrecognized_keys') {
       for (const name of issue.keys) {
         const key = [...path, name].join('.')
-        faults.set(key, { key, sentence: unknownKey(path, name, originOf(key)) })
+        faults.set(key, { key, sentence: unknownKey(path, name, valueAt(values, key), originOf(key)) })
       }
     } else {
       // The path of an entry of a list ends with its index.
@@ -41,14 +42,17 @@ function wrongValue(key: string, value: unknown, expected: string, origin: Origi
   return `${key} is ${showValue(key, value)} (${describeOrigin(origin)}), but must be ${must}: ${changeAtOrigin(origin)}.`
 }
 
-function unknownKey(path: readonly string[], name: string, origin: Origin): string {
+function unknownKey(path: readonly string[], name: string, value: unknown, origin: Origin): string {
   const full = [...path, name].join('.')
   const start = `${showName(full)} (${describeOrigin(origin)}) is not a key of warmfork`
   if (path.length === 0 && keys.includes(name)) {
     const [section, key] = name.split('.')
     return `${start} in this form: write ${key} indented below ${section}.`
   }
-  const meant = nearest(full, keys) ?? nearest(name, [...sections.keys()]) ?? keys.find((key) => key.endsWith(`.${name}`))
+  const section = nearest(name, [...sections.keys()])
+  // What holds keys, or holds none yet, was meant for a section.
+  const holdsKeys = path.length === 0 && (isMapping(value) || value === null)
+  const meant = (holdsKeys ? section : null) ?? nearest(full, keys) ?? section ?? keys.find((key) => key.endsWith(`.${name}`))
   return meant === undefined ? `${start}: remove it; config/default.yaml lists all there are.` : `${start}: did you mean ${meant}?`
 }
 
@@ -81,7 +85,22 @@ export function togetherFaults(config: Config, originOf: OriginOf): Fault[] {
         `(server.port, ${from('server.port')}): give the engine's address, or another port with --port.`,
     })
   }
-  return faults
+  return [...faults, ...credentialFaults(config, originOf)]
+}
+
+/** An id of a conversation is kept and compared: no credential may be taken for one. */
+function credentialFaults({ conversation, tenant }: Config, originOf: OriginOf): Fault[] {
+  const key = 'conversation.headers'
+  const known = new Set<string>([...credentialHeaders, 'proxy-authorization', 'cookie'])
+  return conversation.headers.filter((name) => known.has(name) || tenant.headers.includes(name)).map((name) => {
+    const further = known.has(name) ? '' : ` (tenant.headers, ${describeOrigin(originOf('tenant.headers'))})`
+    return {
+      key,
+      sentence:
+        `${key} is ${showValue(key, conversation.headers)} (${describeOrigin(originOf(key))}), but ${name} carries a credential${further}: ` +
+        `take it out ${further === '' ? 'there' : 'of one of the two'}.`,
+    }
+  })
 }
 
 /** warmfork needs an engine, and answers from the built-in one only when told to. */

@@ -3,7 +3,7 @@
 import { hash, randomBytes } from 'node:crypto'
 
 /** Headers that carry a credential for vLLM or for the gateways in front of it. */
-const credentialHeaders = ['authorization', 'x-api-key', 'api-key'] as const
+export const credentialHeaders = ['authorization', 'x-api-key', 'api-key'] as const
 
 /** New at every start: a hash means nothing outside this process. */
 const key = randomBytes(32).toString('base64url')

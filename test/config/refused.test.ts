@@ -54,6 +54,16 @@ const cases: Record<string, Case> = {
     yaml: 'sever:\n  port: 80\n',
     says: ['sever (warmfork.yaml, line 1) is not a key of warmfork: did you mean server?'],
   },
+  'a section in another spelling': {
+    args: upstream,
+    yaml: 'Fork:\n  mode: observe\nServer_:\nserve: { port: 80 }\nlog_level: debug\n',
+    says: [
+      'Fork (warmfork.yaml, line 1) is not a key of warmfork: did you mean fork?',
+      'Server_ (warmfork.yaml, line 3) is not a key of warmfork: did you mean server?',
+      'serve (warmfork.yaml, line 4) is not a key of warmfork: did you mean server?',
+      'log_level (warmfork.yaml, line 5) is not a key of warmfork: did you mean log.level?',
+    ],
+  },
   'a key outside its section': {
     args: upstream,
     yaml: 'ttl_s: 80\n',
@@ -86,10 +96,15 @@ const cases: Record<string, Case> = {
       'server.port is "http" (environment variable WARMFORK_PORT), but must be a whole number from 0 to 65535: set WARMFORK_PORT to another value.',
     ],
   },
-  'a boolean where on and off are expected': {
+  'a switch that is neither on nor off': {
     args: upstream,
-    yaml: 'summary:\n  by_id: true\n',
-    says: ['summary.by_id is true (warmfork.yaml, line 2), but must be one of on, off: change it there.'],
+    env: { WARMFORK_FORK_MODE: 'yes' },
+    yaml: 'summary:\n  by_id: yes\nagents:\n  generic: 1\n',
+    says: [
+      'summary.by_id is "yes" (warmfork.yaml, line 2), but must be one of on, off: change it there.',
+      'agents.generic is 1 (warmfork.yaml, line 4), but must be true or false: change it there.',
+      'fork.mode is "yes" (environment variable WARMFORK_FORK_MODE), but must be one of on, observe, off: set WARMFORK_FORK_MODE to another value.',
+    ],
   },
   'a value where a section is expected': {
     args: upstream,
@@ -123,7 +138,24 @@ const cases: Record<string, Case> = {
     args: upstream,
     yaml: 'routes:\n  allow:\n    - /metrics\n    - v2/models\n',
     says: [
-      'routes.allow is ["/metrics","v2/models"] (warmfork.yaml, line 2), but must be a list in which every entry is a path, or the beginning of paths followed by /*: change it there.',
+      'routes.allow is ["/metrics","v2/models"] (warmfork.yaml, line 2), but must be a list of paths, as in [/pooling, /custom/*]: change it there.',
+    ],
+  },
+  'a value where a list is expected': {
+    args: upstream,
+    yaml: 'routes: { allow: /pooling }\nconversation: { body_fields: metadata }\n',
+    says: [
+      'routes.allow is "/pooling" (warmfork.yaml, line 1), but must be a list of paths, as in [/pooling, /custom/*]: change it there.',
+      'conversation.body_fields is "metadata" (warmfork.yaml, line 2), but must be a list of member names, as in [session_id, metadata.session_id]: change it there.',
+    ],
+  },
+  'credentials for the id of a conversation': {
+    args: upstream,
+    yaml: 'tenant: { headers: [X-Team-Key] }\nconversation:\n  headers: [x-id, Authorization, cookie, x-team-key]\n',
+    says: [
+      'conversation.headers is ["x-id","authorization","cookie","x-team-key"] (warmfork.yaml, line 3), but authorization carries a credential: take it out there.',
+      'conversation.headers is ["x-id","authorization","cookie","x-team-key"] (warmfork.yaml, line 3), but cookie carries a credential: take it out there.',
+      'conversation.headers is ["x-id","authorization","cookie","x-team-key"] (warmfork.yaml, line 3), but x-team-key carries a credential (tenant.headers, warmfork.yaml, line 1): take it out of one of the two.',
     ],
   },
   'a header with its credential in place of its name': {
