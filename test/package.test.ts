@@ -1,6 +1,6 @@
 // The package as users get it: packed, installed into an empty folder, run by its command.
 
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
@@ -37,6 +37,10 @@ t.test('the packed and installed command prints its version and configuration, a
   const installed = join(folder, 'node_modules/warmfork')
   t.match(readFileSync(join(installed, 'LICENSE'), 'utf8'), 'Apache License')
   t.same(readdirSync(join(installed, 'config'), { recursive: true }).sort(), readdirSync(join(root, 'config'), { recursive: true }).sort())
+  const readme = readFileSync(join(installed, 'README.md'), 'utf8')
+  const linked = [...readme.matchAll(/\]\((docs\/[^)#]+)/g)].map(([, path]) => path!)
+  t.ok(linked.length > 0)
+  for (const path of linked) t.ok(existsSync(join(installed, path)), `the README's ${path} is there`)
   t.same(
     readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts')),
     [],
