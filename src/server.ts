@@ -2,6 +2,7 @@
 // Fastify holds the server; no request passes through it. Its router would refuse or rewrite targets (%zz, //, *), and it
 // takes as much time as half of what the relay adds.
 
+import { once } from 'node:events'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -25,6 +26,8 @@ import type { ClientRequest, ConversationHandler, Relay, ReplyEnd, Upstream } fr
 const keepAliveTimeoutMs = 75_000
 /** Node wants it above the keep-alive time; bounds the reading of a head. */
 const headersTimeoutMs = 80_000
+/** After so long without a packet the system asks whether a client is still there; it gives up some minutes later. */
+const clientSilenceMs = 60_000
 
 export interface TrafficOptions {
   readonly config: {
@@ -66,6 +69,7 @@ export function createTrafficServer(options: TrafficOptions): TrafficServer {
     onObserverFault: (error) => log.warn(faultFields(error), 'an observer of a reply failed; the reply went on'),
   })
 
+  const unreadableSockets = new WeakSet<Socket>()
   let server!: Server
   let connections!: Connections
   const app = Fastify({
@@ -76,7 +80,14 @@ export function createTrafficServer(options: TrafficOptions): TrafficServer {
       if (options.connect && 'shouldUpgradeCallback' in server) server.on('upgrade', (request, socket: Socket, head) => openTunnel(options.connect!, request, socket, head))
       return server
     },
-    clientErrorHandler: (error, socket) => answerUnreadable(error, socket, connections, replyHeaders),
+    clientErrorHandler(error, socket) {
+      // Each further piece of what cannot be read is told of again.
+      if (unreadableSockets.has(socket)) return
+      unreadableSockets.add(socket)
+      // Nothing is read any more that would tell that the client has gone.
+      socket.once('end', () => socket.destroy())
+      answerUnreadable(error, socket, connections, replyHeaders)
+    },
   })
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
@@ -90,7 +101,7 @@ export function createTrafficServer(options: TrafficOptions): TrafficServer {
     const receivedAt = performance.now()
     const target = request.url!
     const path = mayPass(target)
-    connections.enter(response, () => {
+    const before = connections.enter(response, () => {
       options.metrics?.request(path, response.headersSent ? response.statusCode : 0)
     })
 
@@ -102,6 +113,9 @@ export function createTrafficServer(options: TrafficOptions): TrafficServer {
     const reading = await readBody(request, config.limits.body_bytes)
     if (reading.kind === 'gone') return
     if (reading.kind === 'too_large') return refuse(request, response, errorsAt(path), 'body_too_large', replyHeaders)
+    // One at a time, as the client's own connection to the engine would: else one client could take all there are.
+    if (before && !before.closed) await once(before, 'close')
+    if (response.destroyed) return
 
     const whole = new ReceivedRequest(request, response, { target, path, body: reading.body, errors: errorsAt(path), receivedAt })
     const endpoint = whole.method === 'POST' ? endpointAt(path) : undefined
@@ -148,6 +162,9 @@ function createHttpServer(headerBytes: number, handler: (request: IncomingMessag
       requestTimeout: 0,
       maxHeaderSize: headerBytes,
       noDelay: true,
+      // A client whose machine is gone sends nothing that would say so.
+      keepAlive: true,
+      keepAliveInitialDelay: clientSilenceMs,
       // Node would answer an empty 400, which agents may take for an overflow; the host is made anew anyway.
       requireHostHeader: false,
       // Any other upgrade, as Java's client asks for one to HTTP/2, is not made, and its request passes without.
@@ -179,10 +196,17 @@ async function answerConversation(request: ClientRequest, endpoint: Endpoint, co
   await relay.pass(request)
 }
 
-/** What cannot be read as a request: malformed, too large a head, or too slow. */
+/**
+ * What cannot be read as a request: malformed, too large a head, or too slow. It is refused behind the replies of the
+ * requests in front of it, which are none the worse for it.
+ */
 function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket, connections: Connections, replyHeaders: readonly string[]): void {
-  const answered = connections.unfinished(socket).some((response) => response.headersSent)
-  if (socket.writable && !answered && error.code !== 'ECONNRESET') socket.write(errorReplyBytes(unreadable(error), replyHeaders))
+  if (error.code === 'ECONNRESET') return void socket.destroy()
+  const unfinished = connections.unfinished(socket)
+  const before = unfinished.findLast(({ req }) => req.complete)
+  if (before) return void before.once('close', () => answerUnreadable(error, socket, connections, replyHeaders))
+  const answered = unfinished.some((response) => response.headersSent)
+  if (socket.writable && !answered) socket.write(errorReplyBytes(unreadable(error), replyHeaders))
   socket.destroySoon()
 }
 

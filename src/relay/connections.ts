@@ -10,11 +10,14 @@ export interface Connections {
   count(): number
   /**
    * Whether a connection's request is answered. One that came when as many as may be were open is turned away, unless
-   * there is room by now: its request gets an error and it is closed.
+   * there is room by now, or by closing an idle one: its request gets an error and it is closed.
    */
   admits(socket: Socket): boolean
-  /** Notes a request; `over` is called once, when its reply is finished or its connection is gone. */
-  enter(response: ServerResponse, over: () => void): void
+  /**
+   * Notes a request; `over` is called once, when its reply is finished or its connection is gone.
+   * @returns the reply of the request before it on its connection, if that is not finished
+   */
+  enter(response: ServerResponse, over: () => void): ServerResponse | null
   /** The replies of a connection that are not finished. */
   unfinished(socket: Socket): readonly ServerResponse[]
   /** A connection that carries another protocol from now on only counts. */
@@ -30,14 +33,24 @@ const restMs = 1_000
 const waitingAtATime = 64
 const waitingMs = 5_000
 
+/** How many requests of one connection may wait for each other; no client that is meant well sends half as many. */
+const pipelinedAtATime = 100
+
+interface Idle {
+  /** In performance.now(). */
+  readonly since: number
+  /** What had been read of the socket by then: more is the head of a request. */
+  readonly bytesRead: number
+}
+
 /**
  * Watches all connections of a server and closes the idle ones in Node's place.
  * @param limit most connections that are served at a time; null for as many as there are
  */
 export function trackConnections(server: Server, limit: number | null): Connections {
   const replies = new Map<Socket, Set<ServerResponse>>()
-  /** Since when, in performance.now(); the one idle for longest first. */
-  const idle = new Map<Socket, number>()
+  /** The one idle for longest first. */
+  const idle = new Map<Socket, Idle>()
   /** Those beyond the limit, with what closes them. */
   const waiting = new Map<Socket, NodeJS.Timeout>()
   const tunnels = new Set<Socket>()
@@ -46,13 +59,14 @@ export function trackConnections(server: Server, limit: number | null): Connecti
   const count = () => replies.size - waiting.size + tunnels.size
 
   const closeIdle = () => {
-    for (const socket of idle.keys()) socket.destroy()
+    for (const [socket, { bytesRead }] of idle) if (socket.bytesRead === bytesRead) socket.destroy()
   }
-  const hasRoom = () => limit === null || count() < limit || closeLongestIdle()
+  const makesRoom = () => limit === null || count() < limit || closeLongestIdle()
+  const isIdle = (socket: Socket) => void idle.set(socket, { since: performance.now(), bytesRead: socket.bytesRead })
 
   function closeLongestIdle(): boolean {
-    for (const [socket, since] of idle) {
-      if (waiting.has(socket)) continue
+    for (const [socket, { since, bytesRead }] of idle) {
+      if (waiting.has(socket) || socket.bytesRead > bytesRead) continue
       if (performance.now() - since < restMs) return false
       forget(socket)
       socket.destroy()
@@ -70,12 +84,12 @@ export function trackConnections(server: Server, limit: number | null): Connecti
   }
 
   server.on('connection', (socket: Socket) => {
-    if (!hasRoom()) {
+    if (!makesRoom()) {
       if (waiting.size >= waitingAtATime) return void socket.destroy()
       waiting.set(socket, setTimeout(() => socket.destroy(), waitingMs))
     }
     replies.set(socket, new Set())
-    idle.set(socket, performance.now())
+    isIdle(socket)
     socket.once('close', () => forget(socket))
   })
   // server.close() calls this.
@@ -86,22 +100,28 @@ export function trackConnections(server: Server, limit: number | null): Connecti
     admits(socket) {
       if (!waiting.has(socket)) return true
       clearTimeout(waiting.get(socket))
-      if (!hasRoom()) return false
+      if (!makesRoom()) return false
       waiting.delete(socket)
       return true
     },
     enter(response, over) {
       const socket = response.req.socket
       const running = replies.get(socket)
-      running?.add(response)
+      let before: ServerResponse | null = null
+      if (running) {
+        if (running.size >= pipelinedAtATime) socket.destroy()
+        for (const earlier of running) before = earlier
+        running.add(response)
+      }
       idle.delete(socket)
       if (draining) response.shouldKeepAlive = false
       response.once('close', () => {
         running?.delete(response)
-        if (running?.size === 0 && replies.has(socket)) idle.set(socket, performance.now())
+        if (running?.size === 0 && replies.has(socket)) isIdle(socket)
         over()
         if (draining) closeIdle()
       })
+      return before
     },
     leave(socket) {
       replies.delete(socket)
