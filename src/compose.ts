@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { Gauge, type Registry } from 'prom-client'
 import type { Config } from './config.ts'
 import { createConversationHandler } from './conversation-request.ts'
+import { conversationOf } from './conversation/choose.ts'
 import { evidenceRequest, type Evidence } from './conversation/evidence.ts'
 import { MemoryStore } from './conversation/memory-store.ts'
 import { Records } from './conversation/records.ts'
@@ -32,7 +33,11 @@ export interface Parts {
 export function composeHandler(config: Config, { agents, upstream, ledger, registry, log, replyHeaders, closing }: Parts): ConversationHandler {
   const tenants = new Tenants(config.tenant.headers)
   const sources = { headers: config.conversation.headers, bodyFields: config.conversation.body_fields }
-  const store = new MemoryStore({ maxBytes: config.evidence.max_bytes, ttlMs: config.evidence.ttl_s * 1000 })
+  const store = new MemoryStore({
+    maxBytes: config.evidence.max_bytes,
+    ttlMs: config.evidence.ttl_s * 1000,
+    conversationOf: (evidence) => conversationOf(evidence, sources),
+  })
   showSize(store, registry)
   // A calibration is a few small renderings and a chat of one token; it may wait for a busy engine longer than one plan may.
   const engine = new Engine(upstream, { calibrationTimeoutMs: 6 * config.proof.timeout_ms, log: (line) => log.info(line, 'calibration'), closing })

@@ -91,6 +91,15 @@ export function evidenceById(candidates: Candidates, conversation: string | null
   return candidates.live.filter((evidence) => conversationOf(evidence, sources) === conversation)
 }
 
+/** The reason where nothing of a conversation is left by its id: whether there once was something. */
+export function noneById({ expired }: Candidates, conversation: string | null): Reason {
+  return expired.some(hasId(conversation)) ? 'evidence_expired' : 'no_warm_evidence'
+}
+
+function hasId(id: string | null): (of: { readonly conversation: string | null }) => boolean {
+  return ({ conversation }) => id !== null && conversation === id
+}
+
 /** The conversation of recorded evidence: by its headers, else by its body. */
 export function conversationOf(evidence: Evidence, sources: ConversationIdSources): string | null {
   if (evidence.conversation !== null) return evidence.conversation
@@ -139,7 +148,7 @@ function narrowed(fits: readonly Fit[], wanted: (fit: Fit) => boolean): readonly
 
 function expiredOrNone(candidates: Candidates, { summary, conversation }: Search): Reason {
   const name = opening(summary.chat)
-  const was = candidates.expired.some((expired) =>
-    (conversation !== null && expired.conversation === conversation) || (name !== null && expired.opening === name))
+  const isNamed = hasId(conversation)
+  const was = candidates.expired.some((expired) => isNamed(expired) || (name !== null && expired.opening === name))
   return was ? 'evidence_expired' : 'no_warm_evidence'
 }

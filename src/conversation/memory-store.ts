@@ -32,6 +32,7 @@ export class MemoryStore implements EvidenceStore {
   readonly #maxBytes: number
   readonly #ttlMs: number
   readonly #now: () => number
+  readonly #conversationOf: (evidence: Evidence) => string | null
   readonly #entries = new Map<string, Entry>()
   /** The oldest is the next to go. */
   readonly #all = new Recency<Evidence>()
@@ -45,11 +46,13 @@ export class MemoryStore implements EvidenceStore {
    * @param options.maxBytes upper bound of everything kept, in bytes
    * @param options.ttlMs how long after its completion evidence counts, in ms
    * @param options.now ms since the epoch
+   * @param options.conversationOf hash of the id that what has expired is remembered by; by default that of its headers
    */
-  constructor(options: { maxBytes: number, ttlMs: number, now?: () => number }) {
+  constructor(options: { maxBytes: number, ttlMs: number, now?: () => number, conversationOf?: (evidence: Evidence) => string | null }) {
     this.#maxBytes = options.maxBytes
     this.#ttlMs = options.ttlMs
     this.#now = options.now ?? Date.now
+    this.#conversationOf = options.conversationOf ?? (({ conversation }) => conversation)
   }
 
   async candidates(tenant: string): Promise<Candidates> {
@@ -101,7 +104,7 @@ export class MemoryStore implements EvidenceStore {
       }
       this.#remove(evidence.id)
       const request = evidenceRequest(evidence)
-      this.#tombstones.push({ tenant: evidence.tenant, conversation: evidence.conversation, opening: request && opening(request.chat) })
+      this.#tombstones.push({ tenant: evidence.tenant, conversation: this.#conversationOf(evidence), opening: request && opening(request.chat) })
       this.#bytes += tombstoneBytes
     }
     while (this.#tombstones.length > maxTombstones) this.#dropTombstone()

@@ -8,13 +8,13 @@ import type { Reason } from '../receipt/reasons.ts'
 import { ownFollowing } from './build.ts'
 import type { ForkParts } from './parts.ts'
 
-/** The longest of a conversation's lines: side requests that share the id are short. */
+/** The longest of a conversation's lines, one at least: side requests that share the id are short. */
 export function mainLine(lines: readonly Evidence[]): { evidence: Evidence, request: ReadRequest } | { reason: Reason } {
   const read = lines.flatMap((evidence) => {
     const request = evidenceRequest(evidence)
     return request ? [{ evidence, request }] : []
   })
-  if (read.length === 0) return { reason: lines.length === 0 ? 'no_warm_evidence' : 'unreadable_body' }
+  if (read.length === 0) return { reason: 'unreadable_body' }
   const longest = Math.max(...read.map(({ request }) => request.chat.messages.length))
   const [line, ...equal] = read.filter(({ request }) => request.chat.messages.length === longest)
   return equal.length > 0 ? { reason: 'ambiguous_conversation' } : line!

@@ -1,6 +1,6 @@
 // From a summary request to a plan: find the evidence, see what it covers, then plan. Ends with one decision, always.
 
-import { chooseEvidence, evidenceById, type Choice, type Search } from '../conversation/choose.ts'
+import { chooseEvidence, evidenceById, noneById, type Choice, type Search } from '../conversation/choose.ts'
 import type { ConversationIdSources } from '../conversation/conversation-id.ts'
 import type { Evidence } from '../conversation/evidence.ts'
 import type { EvidenceStore } from '../conversation/store.ts'
@@ -43,7 +43,7 @@ export async function decide(
   if (forcesTool(summary.chat)) return none('unforkable_options')
   const candidates = await store.candidates(question.tenant)
   const found = question.byId
-    ? questionById(evidenceById(candidates, question.conversation, sources), summary)
+    ? questionById(evidenceById(candidates, question.conversation, sources), noneById(candidates, question.conversation), summary)
     : questionByContent(chooseEvidence(candidates, searchFor(summary, question, sources)), summary)
   if ('reason' in found) return none(found.reason)
   const decided = await plan(planner, found, facts, asker)
@@ -66,9 +66,10 @@ function none(reason: Reason): Decided {
   return { plan: { decision: 'passed', reason, learned: null }, evidence: null, request: null }
 }
 
-function questionById(named: readonly Evidence[], summary: ReadRequest): PlanQuestion | { reason: Reason } {
+function questionById(named: readonly Evidence[], ifNone: Reason, summary: ReadRequest): PlanQuestion | { reason: Reason } {
+  if (named.length === 0) return { reason: ifNone }
   const lines = named.filter(({ endpoint }) => endpoint === summary.endpoint)
-  if (lines.length === 0 && named.length > 0) return { reason: 'endpoint_changed' }
+  if (lines.length === 0) return { reason: 'endpoint_changed' }
   const line = mainLine(lines)
   if ('reason' in line) return line
   const parts = partsById(line.evidence, line.request, summary)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { chooseEvidence, conversationOf, evidenceById, type Choice } from '../../src/conversation/choose.ts'
+import { chooseEvidence, conversationOf, evidenceById, noneById, type Choice } from '../../src/conversation/choose.ts'
 import { conversationInBody } from '../../src/conversation/conversation-id.ts'
 import { opening } from '../../src/conversation/content.ts'
 import type { Evidence } from '../../src/conversation/evidence.ts'
@@ -115,6 +115,14 @@ t.test('evidence by id alone is that of the conversation, and of no conversation
   const [a, b] = [evidenceOf({ messages: [] }, { conversation: 'c' }), evidenceOf({ messages: [] }, { conversation: 'd' })]
   t.strictSame(evidenceById({ live: [a, b], expired: [] }, 'd', sources).map(({ id }) => id), [b.id])
   t.strictSame(evidenceById({ live: [a, b, evidenceOf({ messages: [] })], expired: [] }, null, sources), [])
+})
+
+t.test('without evidence by id the reason says whether there once was some', (t) => {
+  const expired = [{ conversation: 'c', opening: null }, { conversation: null, opening: 'same' }]
+  t.equal(noneById({ live: [], expired }, 'c'), 'evidence_expired')
+  t.equal(noneById({ live: [], expired }, 'd'), 'no_warm_evidence')
+  t.equal(noneById({ live: [], expired }, null), 'no_warm_evidence', 'what had no id is not what was asked for')
+  t.end()
 })
 
 t.test('evidence of another endpoint is none, and says so where it alone fits, by content or by id', async (t) => {

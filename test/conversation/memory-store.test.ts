@@ -101,6 +101,15 @@ t.test('evidence counts for its time, and then leaves a name behind', async (t) 
   t.equal((await memory.candidates('t')).expired.at(-1)!.opening, null)
 })
 
+t.test('the name that is left behind has the id that the body gave, where no header did', async (t) => {
+  const clock = { now: 0 }
+  const memory = new MemoryStore({ maxBytes: 1_000_000, ttlMs: 1000, now: () => clock.now, conversationOf: ({ conversation, body }) => conversation ?? `from ${body}` })
+  await memory.put(evidenceOf('body', { id: 'a', completedAt: 0 }))
+  await memory.put(evidenceOf('body', { id: 'b', conversation: 'c', completedAt: 0 }))
+  clock.now = 1000
+  t.strictSame((await memory.candidates('t')).expired.map(({ conversation }) => conversation), ['from body', 'c'])
+})
+
 t.test('names of the expired are bounded in number, and go before evidence does', async (t) => {
   const { store: memory, clock } = store({ ttlMs: 1, maxBytes: 50_000_000 })
   for (let i = 0; i < 5000; i++) {

@@ -19,8 +19,7 @@ t.test('the longest line of a conversation is the main one', async (t) => {
   t.match(mainLine([title, evidenceOf('not json')]), { evidence: { id: title.id } })
 })
 
-t.test('without lines, with unreadable ones and with two as long there is none', async (t) => {
-  t.strictSame(mainLine([]), { reason: 'no_warm_evidence' })
+t.test('with unreadable lines and with two as long there is none', async (t) => {
   t.strictSame(mainLine([evidenceOf('not json')]), { reason: 'unreadable_body' })
   t.strictSame(mainLine([evidenceOf({ messages: talk }), evidenceOf({ messages: talk })]), { reason: 'ambiguous_conversation' })
 })

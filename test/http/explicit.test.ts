@@ -2,8 +2,10 @@
 
 import t from 'tap'
 import { reasons } from '../../src/receipt/reasons.ts'
+import { simulatorModel } from '../../src/simulator/simulator.ts'
 import { overEndpoints } from '../helpers/endpoints/all.ts'
 import { confirmedOn } from '../helpers/endpoints/spoken.ts'
+import { sleep } from '../helpers/http.ts'
 import { isFork, opencodeSession, startWarmfork, streamed, whenForked } from '../helpers/warmfork.ts'
 
 overEndpoints(t, async (t, spoken) => {
@@ -155,6 +157,22 @@ overEndpoints(t, async (t, spoken) => {
     t.equal(reply.status, 422)
     t.strictSame(JSON.parse(reply.text), spoken.error('disabled', reasons.disabled))
     t.equal(since.generations().length, 0)
+  })
+
+  t.test('a summary by the id of a conversation that has expired is refused as expired, whether a header or the body names it', async (t) => {
+    const brief = await startWarmfork(t, { spoken, config: { summary: { by_id: 'on' }, evidence: { ttl_s: 1 }, conversation: { body_fields: ['session_id'] } } })
+    const ask = (headers: string[], members: object = {}) => brief.chat(brief.write({ model: simulatorModel, messages: [], ...members }), { headers: ['x-warmfork-request', 'conversation-summary', ...headers] })
+    const ways = [[id, {}], [[], { session_id: 'in the body' }]] as const
+    for (const [headers, members] of ways) await brief.main({ ...opencodeSession(), main: { ...opencodeSession().main, ...members } }, { headers })
+    await sleep(1_100)
+    for (const [headers, members] of ways) {
+      const reply = await ask([...headers], members)
+      t.equal(reply.status, 422)
+      t.equal(reply.warmfork['fallback-reason'], 'evidence_expired')
+      t.strictSame(JSON.parse(reply.text), spoken.error('evidence_expired', reasons.evidence_expired))
+    }
+    t.equal((await ask(['x-warmfork-conversation', 'another'])).warmfork['fallback-reason'], 'no_warm_evidence')
+    t.equal((await ask([...id, 'authorization', 'Bearer other'])).warmfork['fallback-reason'], 'no_warm_evidence', 'nobody learns what another tenant had')
   })
 
   t.test('[case 57] a summary by id under another credential is answered as for an unknown id', async (t) => {
