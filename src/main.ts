@@ -3,7 +3,6 @@
 // Exit codes: 0 done or drained, 1 failed or told twice to stop, 2 refused to start.
 
 import { pino } from 'pino'
-import type { Config } from './config.ts'
 import { loadConfig, type Loaded } from './config/load.ts'
 import { listenFault } from './config/listen-fault.ts'
 import type { Origins } from './config/origin.ts'
@@ -26,7 +25,7 @@ switch (loaded.command) {
     process.stdout.write(`${packageVersion()}\n`)
     break
   case 'print-config':
-    process.stdout.write(printConfig(loaded.config, loaded.origins))
+    await print(loaded)
     break
   case 'refuse':
     refuse(loaded.faults)
@@ -36,12 +35,25 @@ switch (loaded.command) {
     await answer(loaded)
     break
   case 'run':
-    await run(loaded.config, loaded.origins)
+    await run(loaded)
+}
+
+function say(sentences: readonly string[]): void {
+  process.stderr.write(sentences.map((sentence) => `warmfork: ${sentence}\n`).join(''))
 }
 
 function refuse(faults: readonly string[]): void {
-  process.stderr.write(faults.map((fault) => `warmfork: ${fault}\n`).join(''))
+  say(faults)
   process.exitCode = 2
+}
+
+/** What a start would have in force, where it would start. */
+async function print({ config, origins, unknown }: Extract<Loaded, { origins: Origins }>): Promise<void> {
+  const { namedFileFaults } = await import('./config/named-files.ts')
+  const faults = namedFileFaults(config)
+  say(unknown.map(({ sentence }) => sentence))
+  if (faults.length > 0) return refuse(faults)
+  process.stdout.write(printConfig(config, origins))
 }
 
 /** A question about agents, answered without a server. */
@@ -64,7 +76,7 @@ async function answer(asked: Extract<Loaded, { command: 'agents' | 'classify' }>
   }
 }
 
-async function run(config: Config, origins: Origins): Promise<void> {
+async function run({ config, origins, unknown }: Extract<Loaded, { origins: Origins }>): Promise<void> {
   const log = pino({ level: config.log.level })
   process.on('uncaughtException', (error) => {
     log.fatal(faultFields(error), 'uncaught exception')
@@ -97,6 +109,7 @@ async function run(config: Config, origins: Origins): Promise<void> {
 
   try {
     await starting
+    for (const { name, sentence } of unknown) log.warn({ variable: name }, sentence)
   } catch (error) {
     if (error instanceof TlsCaError) refuse([error.message])
     else if (error instanceof AgentFilesError) refuse(error.faults)

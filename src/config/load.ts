@@ -7,12 +7,13 @@ import { type ConfigFile, readConfigFile } from './file.ts'
 import { isMapping, keys, type Mapping, valueAt } from './keys.ts'
 import type { Origin, Origins } from './origin.ts'
 import { settings } from './settings.ts'
+import { isServicePort, type UnknownVariable, unknownVariables } from './unknown-variables.ts'
 
 export type Command = 'run' | 'print-config' | 'agents' | 'classify' | 'help' | 'version'
 
 export type Loaded =
   | { readonly command: 'help' | 'version' }
-  | { readonly command: 'run' | 'print-config'; readonly config: Config; readonly origins: Origins }
+  | { readonly command: 'run' | 'print-config'; readonly config: Config; readonly origins: Origins; readonly unknown: readonly UnknownVariable[] }
   | { readonly command: 'agents'; readonly config: Config }
   | { readonly command: 'classify'; readonly file: string; readonly config: Config }
   /** One sentence each, without credentials. */
@@ -40,10 +41,12 @@ export function loadConfig(args: readonly string[], environment: Environment): L
   const { config, faults } = check(values, originOf, needsUpstream)
 
   const sentences = [...flagFaults, ...fileFaults, ...faults.map(({ sentence }) => sentence)]
-  if (sentences.length > 0) return { command: 'refuse', faults: sentences }
+  const unknown = unknownVariables(environment)
+  // Beside a fault it may well be the cause.
+  if (sentences.length > 0) return { command: 'refuse', faults: [...sentences, ...unknown.map(({ sentence }) => sentence)] }
   if (command === 'agents') return { command, config }
   if (command === 'classify') return { command, file: (subcommand as Subcommand & { name: 'classify' }).file, config }
-  return { command, config, origins: new Map(keys.map((key) => [key, originOf(key)])) }
+  return { command, config, origins: new Map(keys.map((key) => [key, originOf(key)])), unknown }
 }
 
 function filePath(given: ReadonlyMap<string, string | true>, environment: Environment): { value: string; origin: Origin } | null {
@@ -82,8 +85,7 @@ function combine(given: ReadonlyMap<string, string | true>, environment: Environ
 /** An empty variable counts as not set: compose files set empty ones. */
 function environmentValue(environment: Environment, variable: string): string | undefined {
   const value = environment[variable] || undefined
-  // Kubernetes sets WARMFORK_PORT=tcp://… in pods beside a service called warmfork; nobody meant us.
-  return variable.endsWith('_PORT') && /^(tcp|udp|sctp):\/\//.test(value ?? '') ? undefined : value
+  return value !== undefined && isServicePort(variable, value) ? undefined : value
 }
 
 function put(values: Mapping, key: string, value: string | true): void {
