@@ -91,7 +91,8 @@ function toValues(document: Document.Parsed): Mapping | null {
   return Object.fromEntries(Object.entries(values).filter(([name, value]) => !(value === null && sections.has(name))))
 }
 
-function lineOf(document: Document.Parsed, lines: LineCounter, path: readonly string[]): number {
+/** Line on which a key stands, from 1; where it does not stand, that of the section it would be in. */
+export function lineOf(document: Document.Parsed, lines: LineCounter, path: readonly string[]): number {
   let node: unknown = document.contents
   let offset = 0
   for (const part of path) {

@@ -25,6 +25,6 @@ function redactHeader(header: string): string {
   return header.replace(/^([^:=\s]*[:=\s]).*$/s, '$1***')
 }
 
-function shorten(text: string): string {
+export function shorten(text: string): string {
   return text.length > maxShown ? `${text.slice(0, maxShown)}…` : text
 }

@@ -4,13 +4,15 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseDocument } from 'yaml'
+import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml'
 import { z } from 'zod'
+import { lineOf } from '../config/file.ts'
+import { isMapping, valueAt } from '../config/keys.ts'
 import { nearest } from '../config/nearest.ts'
-import { showName } from '../config/show.ts'
+import { shorten, showName, showValue } from '../config/show.ts'
 import { packageRoot } from '../package-root.ts'
 
-// The text given as `error` completes the sentence "<key> must be …".
+// The text given as `error` completes the sentence "<key> is <value>, but must be …".
 
 /** A marker is a few words: never a third party's prompt (and enough, since several traits must agree). */
 const markerError = 'a text of at least eight characters and at most six words'
@@ -45,12 +47,15 @@ const traits = z.strictObject({
   /** Stands in the last message. */
   last: marker.optional(),
   tools,
-}, section).refine((given) => given.system !== undefined || given.starts !== undefined || given.last !== undefined || given.header !== undefined, { error: 'given a marker: system, starts, last or header' })
+}, section).refine((given) => given.system !== undefined || given.starts !== undefined || given.last !== undefined || given.header !== undefined, { error: 'one with a marker (system, starts, last or header)' })
+
+// Without quotes YAML takes 1.10 for a number, and its zero is lost.
+const releases = 'a list of texts in quotes, as in ["1.0"]'
 
 const schema = z.strictObject({
   agent: name('the name of the agent'),
   /** Releases that it was checked with. */
-  versions: z.array(name('a list of releases'), { error: 'a list of releases' }).min(1, { error: 'a list of releases' }),
+  versions: z.array(name(releases), { error: releases }).min(1, { error: releases }),
   /** How the history stands in the request: as messages, or as one text with labels. */
   shape: oneOf('structured', 'flattened'),
   traits,
@@ -58,7 +63,7 @@ const schema = z.strictObject({
     /** Without it in the visible text the agent does not take the reply for a summary. */
     closing_tag: z.string({ error: 'a closing tag' }).min(3, { error: 'a closing tag' }).optional(),
   }, section).default({}),
-}, { error: 'keys and values, as in config/agents' })
+})
 
 export type Agent = z.infer<typeof schema> & {
   /** Where it was read from. */
@@ -117,20 +122,60 @@ function readAgent(path: string): { agent: Agent } | { fault: string } {
   } catch {
     return { fault: `The agent file ${path} cannot be read: change its permissions, or take it out of the folder.` }
   }
-  const document = parseDocument(text, { prettyErrors: false })
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
   const [broken] = document.errors
-  if (broken) return { fault: `The agent file ${path} is not YAML (${broken.message.replace(/[:\n].*$/s, '')}): correct it.` }
-  const parsed = schema.safeParse(document.toJS())
+  if (broken) {
+    const { line, col } = lines.linePos(broken.pos[0])
+    return { fault: `The agent file ${path} is not YAML at line ${line}, column ${col} (${broken.message.replace(/[:\n].*$/s, '')}): correct it there.` }
+  }
+  const values = toValues(document)
+  if (!isMapping(values)) return { fault: `The agent file ${path} does not hold keys and values: write it like those in config/agents.` }
+  const parsed = schema.safeParse(values)
   if (parsed.success) return { agent: { ...parsed.data, file: path } }
-  return { fault: sentence(path, parsed.error.issues[0]!) }
+  const { issues } = parsed.error
+  const place = (keyPath: readonly string[]) => `(agent file ${path}${keyPath.length === 0 ? '' : `, line ${lineOf(document, lines, keyPath)}`})`
+  // A key that is missing may be there misspelt.
+  const unknown = issues.find((issue) => issue.code === 'unrecognized_keys')
+  return { fault: unknown === undefined ? wrongValue(issues[0]!, document, text, values, place) : unknownKey(unknown, place) }
 }
 
-function sentence(path: string, issue: z.core.$ZodIssue): string {
-  const key = issue.path.filter((part) => typeof part === 'string').join('.')
-  if (issue.code === 'unrecognized_keys') {
-    const [unknown] = issue.keys as [string]
-    const meant = nearest(unknown, keysOf[key] ?? [])
-    return `The agent file ${path} has a key ${showName(key === '' ? unknown : `${key}.${unknown}`)} that is none of an agent file: ${meant ? `did you mean ${meant}?` : 'remove it.'}`
+function toValues(document: Document.Parsed): unknown {
+  try {
+    return document.toJS()
+  } catch {
+    // Aliases that multiply without end.
+    return null
   }
-  return `The agent file ${path} is wrong at ${key === '' ? 'its beginning' : key}, which must be ${issue.message}: correct it there.`
+}
+
+type PlaceOf = (keyPath: readonly string[]) => string
+
+function unknownKey({ path, keys: [unknown] }: z.core.$ZodIssueUnrecognizedKeys, place: PlaceOf): string {
+  const keyPath = [...path.map(String), unknown!]
+  const section = path.join('.')
+  const dotted = (section: string, key: string) => (section === '' ? key : `${section}.${key}`)
+  const near = nearest(unknown!, keysOf[section] ?? [])
+  const elsewhere = Object.entries(keysOf).find(([, keys]) => keys.includes(unknown!))
+  const meant = near !== null ? dotted(section, near) : elsewhere && dotted(elsewhere[0], unknown!)
+  return `${showName(keyPath.join('.'))} ${place(keyPath)} is not a key of an agent file: ${meant === undefined ? 'remove it.' : `did you mean ${meant}?`}`
+}
+
+function wrongValue(issue: z.core.$ZodIssue, document: Document.Parsed, text: string, values: Record<string, unknown>, place: PlaceOf): string {
+  // The path of an entry of a list ends with its index.
+  const keyPath = issue.path.filter((part) => typeof part === 'string')
+  const key = keyPath.join('.')
+  const value = valueAt(values, key)
+  if (value === undefined) return `${key} is missing ${place(keyPath.slice(0, -1))}, but must be ${issue.message}: add it there.`
+  return `${key} is ${asWritten(document.getIn(keyPath, true), text) ?? showValue(key, value)} ${place(keyPath)}, but must be ${issue.message}: change it there.`
+}
+
+/**
+ * Numbers as they stand in the file, where 1.10 is not 1.1.
+ * @returns null for a text, a section, and what is longer than a line
+ */
+function asWritten(node: unknown, text: string): string | null {
+  if (!isNode(node) || !node.range || isMap(node) || (isScalar(node) && typeof node.value === 'string')) return null
+  const written = text.slice(node.range[0], node.range[1])
+  return written === '' || /^-\s|\n/.test(written) ? null : shorten(written)
 }

@@ -78,7 +78,7 @@ t.test('a wrong agent file stops a start, and both commands, with file, key and 
   for (const args of [['agents'], ['classify', 'warmfork.yaml'], ['--simulator', '--port', '0', '--admin-port', '0']]) {
     const { code, stderr } = await runWarmfork({ args: [...args, '--config', 'warmfork.yaml'], cwd })
     t.equal(code, 2, String(args))
-    t.equal(stderr, 'warmfork: The agent file own/mine.yaml is wrong at shape, which must be one of structured, flattened: correct it there.\n')
+    t.equal(stderr, 'warmfork: shape is "flat" (agent file own/mine.yaml, line 3), but must be one of structured, flattened: change it there.\n')
   }
 })
 

@@ -31,20 +31,32 @@ t.test('files of a folder of the user’s own are added, and replace built-in on
   t.equal(knownAgents(null).length, loadAgents(builtInAgents).length)
 })
 
+const line = (number: number) => `\\(agent file .*one\\.yaml, line ${number}\\)`
+const said = (text: string) => new RegExp(`^${text}$`)
+const marker = 'a text of at least eight characters and at most six words'
+
 for (const [what, text, sentence] of [
-  ['an unknown key', `${sound}shap: x\n`, /one\.yaml has a key shap that is none of an agent file: did you mean shape\?$/],
-  ['an unknown trait', sound.replace('last:', 'lst:'), /one\.yaml has a key traits\.lst that is none of an agent file: did you mean last\?$/],
-  ['no marker', sound.replace('  last: write it down now\n', ''), /one\.yaml is wrong at traits, which must be given a marker: system, starts, last or header: correct it there\.$/],
-  ['a marker that is a prompt', sound.replace('write it down now', 'one two three four five six seven'), /wrong at traits\.last, which must be a text of at least eight characters and at most six words/],
-  ['a marker of a word', sound.replace('write it down now', 'it'), /wrong at traits\.last, which must be a text/],
-  ['an endpoint of no name', sound.replace('traits:', 'traits:\n  endpoint: completions'), /wrong at traits\.endpoint, which must be one of chat, responses, messages/],
-  ['a header without its text', sound.replace('traits:', 'traits:\n  header:\n    name: x-kind'), /wrong at traits\.header\.contains, which must be a text of at least eight characters/],
-  ['tools of no kind', sound.replace('absent', 'some'), /wrong at traits\.tools, which must be one of absent, empty, absent-or-empty, one-foreign, present/],
-  ['no releases', sound.replace('["1"]', '[]'), /wrong at versions, which must be a list of releases/],
-  ['no shape', sound.replace('shape: structured\n', ''), /wrong at shape, which must be one of structured, flattened/],
-  ['a list', '- agent: mine\n', /wrong at its beginning, which must be keys and values/],
-  ['nothing', '', /wrong at its beginning, which must be keys and values/],
-  ['no YAML', 'agent: "mine\n', /one\.yaml is not YAML \(.*\): correct it\.$/],
+  ['an unknown key', `${sound}colour: x\n`, said(`colour ${line(7)} is not a key of an agent file: remove it\\.`)],
+  ['a misspelt key', sound.replace('shape', 'shap'), said(`shap ${line(3)} is not a key of an agent file: did you mean shape\\?`)],
+  ['a misspelt trait', sound.replace('last:', 'lst:'), said(`traits\\.lst ${line(5)} is not a key of an agent file: did you mean traits\\.last\\?`)],
+  ['a trait outside traits', `${sound}starts: x\n`, said(`starts ${line(7)} is not a key of an agent file: did you mean traits\\.starts\\?`)],
+  ['no marker', sound.replace('  last: write it down now\n', ''), said(`traits is a section ${line(4)}, but must be one with a marker \\(system, starts, last or header\\): change it there\\.`)],
+  ['a marker that is a prompt', sound.replace('write it down now', 'one two three four five six seven'), said(`traits\\.last is "one two .* seven" ${line(5)}, but must be ${marker}: change it there\\.`)],
+  ['a marker of a word', sound.replace('write it down now', 'it'), said(`traits\\.last is "it" ${line(5)}, but must be ${marker}: change it there\\.`)],
+  ['an endpoint of no name', sound.replace('traits:', 'traits:\n  endpoint: completions'), said(`traits\\.endpoint is "completions" ${line(5)}, but must be one of chat, responses, messages: change it there\\.`)],
+  ['a header without its text', sound.replace('traits:', 'traits:\n  header:\n    name: x-kind'), said(`traits\\.header\\.contains is missing ${line(5)}, but must be ${marker}: add it there\\.`)],
+  ['a value where a section is expected', sound.replace('traits:', 'reply: x\ntraits:'), said(`reply is "x" ${line(4)}, but must be a section with keys indented below it: change it there\\.`)],
+  ['tools of no kind', sound.replace('absent', '[some]'), said(`traits\\.tools is \\[some\\] ${line(6)}, but must be one of absent, empty, absent-or-empty, one-foreign, present: change it there\\.`)],
+  ['no releases', sound.replace('["1"]', '[]'), said(`versions is \\[\\] ${line(2)}, but must be a list of texts in quotes, as in \\["1\\.0"\\]: change it there\\.`)],
+  ['releases that are numbers', sound.replace('["1"]', '["1", 1.10]'), said(`versions is \\["1", 1\\.10\\] ${line(2)}, but must be a list of texts in quotes, as in \\["1\\.0"\\]: change it there\\.`)],
+  ['releases that are numbers, one a line', sound.replace('["1"]', '\n  - 1.5'), said(`versions is \\[1\\.5\\] ${line(2)}, but must be a list of texts in quotes, .*`)],
+  ['an empty value', sound.replace('structured', ''), said(`shape is null ${line(3)}, but must be one of structured, flattened: change it there\\.`)],
+  ['no shape', sound.replace('shape: structured\n', ''), said('shape is missing \\(agent file .*one\\.yaml\\), but must be one of structured, flattened: add it there\\.')],
+  ['a list', '- agent: mine\n', said('The agent file .*one\\.yaml does not hold keys and values: write it like those in config/agents\\.')],
+  ['nothing', '', said('The agent file .*one\\.yaml does not hold keys and values: write it like those in config/agents\\.')],
+  ['aliases that multiply without end', `a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c,*c,*c,*c,*c,*c]\n`, said('The agent file .*one\\.yaml does not hold keys and values: .*')],
+  ['no YAML', 'agent: mine\nshape: "x\n', said('The agent file .*one\\.yaml is not YAML at line 3, column 1 \\(.*\\): correct it there\\.')],
+  ['a key twice', `${sound}shape: structured\n`, said('The agent file .*one\\.yaml is not YAML at line 7, column 1 \\(Map keys must be unique\\): correct it there\\.')],
 ] as const) {
   t.test(`an agent file with ${what} is one sentence with file, key and fix`, async (t) => {
     const fault = faultOf(t, text)
