@@ -6,6 +6,14 @@ import type { Upstream } from './relay/types.ts'
 /** How long the engine may take to answer GET /health, in ms. */
 const readyWithinMs = 2_000
 
+/** What the root answers to who looks around. */
+const contents = [
+  '/healthz   whether warmfork runs',
+  '/readyz    whether the engine answers',
+  '/metrics   figures for Prometheus',
+  '/receipts  the last summary requests and what became of them',
+]
+
 export interface AdminOptions {
   readonly upstream: Upstream
   /** Prometheus text. */
@@ -21,6 +29,8 @@ type Readiness =
 /** The admin server; call `listen` with host and port, and `close`. */
 export function createAdminServer(options: AdminOptions): FastifyInstance {
   const app = Fastify({ forceCloseConnections: true })
+
+  app.get('/', (_request, reply) => reply.type('text/plain; charset=utf-8').send(`${contents.join('\n')}\n`))
 
   app.get('/healthz', () => ({ status: 'ok' }))
 

@@ -32,6 +32,18 @@ t.test('health, metrics and receipts need no engine', async (t) => {
   t.same(JSON.parse(receipts.body.toString()), [{ receipt: 'a' }, { receipt: 'b' }])
 })
 
+t.test('the root names the pages, one a line, and each of them is there', async (t) => {
+  const engine = await startRawEngine(t, ({ socket }) => socket.write(reply('200 OK', [])))
+  const port = await startAdmin(t, engine.origin)
+  const root = await send(port, { method: 'GET', target: '/' })
+  t.equal(root.status, 200)
+  t.match(root.header('content-type'), /^text\/plain/)
+  const pages = root.body.toString().trimEnd().split('\n').map((line) => line.split(' ')[0]!)
+  t.same(pages, ['/healthz', '/readyz', '/metrics', '/receipts'])
+  for (const target of pages) t.equal((await send(port, { method: 'GET', target })).status, 200, target)
+  t.equal((await send(port, { method: 'GET', target: '/else' })).status, 404)
+})
+
 t.test('ready means that the engine answers its health route in time', { timeout: 30_000 }, async (t) => {
   const engines: [string, Script, number, object][] = [
     ['well', ({ socket }) => socket.write(reply('200 OK', [])), 200, { ready: true }],
