@@ -2,7 +2,7 @@
 // The process: what it was asked to do, its exit codes and signals. Composition: app.ts.
 // Exit codes: 0 done or drained, 1 failed or told twice to stop, 2 refused to start.
 
-import { pino } from 'pino'
+import { destination, pino } from 'pino'
 import { loadConfig, type Loaded } from './config/load.ts'
 import { listenFault } from './config/listen-fault.ts'
 import type { Origins } from './config/origin.ts'
@@ -77,7 +77,8 @@ async function answer(asked: Extract<Loaded, { command: 'agents' | 'classify' }>
 }
 
 async function run({ config, origins, unknown }: Extract<Loaded, { origins: Origins }>): Promise<void> {
-  const log = pino({ level: config.log.level })
+  // What pino makes by itself writes on for ever at the exit once nobody reads the other end of a pipe.
+  const log = pino({ level: config.log.level }, destination({ fd: 1, sync: true }))
   process.on('uncaughtException', (error) => {
     log.fatal(faultFields(error), 'uncaught exception')
     process.exit(1)

@@ -41,6 +41,15 @@ t.test('a real engine behind warmfork is not called a simulator', async (t) => {
   t.equal(reply.headers.get('x-warmfork-simulator'), null)
 })
 
+t.test('a log that nobody reads any more keeps warmfork neither from its work nor from ending', async (t) => {
+  const origin = await stubEngine(t, (_, response) => response.end('[]'))
+  const { child, exited, url } = await warmforkListening(t, { args: ['--upstream', origin] })
+  child.stdout.destroy()
+  t.equal(await (await fetch(`${url}/v1/models`)).text(), '[]')
+  child.kill('SIGTERM')
+  t.equal(await exited, 0)
+})
+
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   t.test(`on ${signal} warmfork stops listening, lets a running reply finish and exits 0`, async (t) => {
     let finish = () => {}
