@@ -29,6 +29,10 @@ export interface Asker {
 /** What the log says about a calibrated shape. */
 export interface CalibrationLine {
   readonly model: string
+  /** The route of its requests. */
+  readonly endpoint: string
+  /** Whether they bring tools. */
+  readonly tools: boolean
   readonly state: Calibration['state']
   readonly proof: string | null
   readonly tool_choice_none: boolean | null
@@ -219,7 +223,7 @@ export class Engine {
       if (this.#calibrations.get(key) !== calibration) return
       if (result.state !== 'uncalibrated') this.#calibrations.delete(key)
       if (result.state === 'calibrated') keep(this.#proven, shape, result)
-      void this.#logCalibration(request.chat, result, asker).catch(() => {})
+      void this.#logCalibration(request, result, asker).catch(() => {})
     }, () => {
       // Whoever waits for it hears of the fault; the next one asks anew.
       if (this.#calibrations.get(key) === calibration) this.#calibrations.delete(key)
@@ -228,12 +232,14 @@ export class Engine {
   }
 
   /** The marks are asked for only where messages think: a fork by token ids needs them then. */
-  async #logCalibration(request: ChatRequest, result: Calibration, asker: Asker): Promise<void> {
+  async #logCalibration({ endpoint, chat: request }: ReadRequest, result: Calibration, asker: Asker): Promise<void> {
     const calibrated = result.state === 'calibrated' ? result : null
     const thinks = request.body.includes('"reasoning"') || request.body.includes('"reasoning_content"')
     const families = calibrated && thinks ? await this.thinkingFamilies(request, calibrated, asker) : null
     this.#log({
       model: stringOption(request, 'model') ?? '',
+      endpoint: endpoint.path,
+      tools: (request.tools?.length ?? 0) > 0,
       state: result.state,
       proof: calibrated?.proof ?? null,
       tool_choice_none: calibrated?.toolChoiceNone ?? null,

@@ -144,6 +144,19 @@ t.test('a summary that comes before calibration waits for it', async (t) => {
   t.equal(slow.logged.filter(({ msg }) => msg === 'calibration').length, 1)
 })
 
+t.test('the log tells calibrations of one model apart by endpoint and tools', async (t) => {
+  const fresh = await startWarmfork(t)
+  const { model, messages, tools } = opencodeSession().main
+  const main = { messages: [{ role: 'user', content: 'One.' }] }
+  await fresh.chat({ model, messages, tools })
+  await fresh.chat({ model, ...main })
+  await fresh.chat({ model, input: 'Two.' }, { target: '/v1/responses' })
+  await fresh.chat({ model, ...main, max_tokens: 100 }, { target: '/v1/messages' })
+  for (const [endpoint, tools] of [['/v1/chat/completions', true], ['/v1/chat/completions', false], ['/v1/responses', false], ['/v1/messages', false]]) {
+    t.match(await fresh.line((line) => line.msg === 'calibration' && line['endpoint'] === endpoint && line['tools'] === tools), { model })
+  }
+})
+
 t.test('a render endpoint proves where /tokenize tells other ids', async (t) => {
   const rendering = await startWarmfork(t, { engine: { scaleOut: true, chatTemplateKwargsDefault: { enable_thinking: false } } })
   const session = opencodeSession()
