@@ -76,7 +76,7 @@ export function createConversationHandler(options: ConversationOptions): Convers
       case 'main':
         return passMain(request, relay, found, null)
       case 'possible':
-        if (read && await isSummary(request, read)) return new SummaryRequest(options, request, endpoint, read, { kind: 'summary', agent: null }, true).answer(relay)
+        if (read && await isSummary(request, read, kind.agent)) return new SummaryRequest(options, request, endpoint, read, { kind: 'summary', agent: kind.agent }, kind.agent === null).answer(relay)
         return request.gone.aborted ? undefined : passMain(request, relay, found, null)
       case 'side':
         return void await relay.pass(request)
@@ -100,13 +100,14 @@ export function createConversationHandler(options: ConversationOptions): Convers
     await relay.pass(request, place ? { observer: records.observe(request, place, plain) } : undefined)
   }
 
-  /** Whether a recorded conversation makes a summary of a request that no data file knows. */
-  async function isSummary(request: ClientRequest, read: ReadRequest): Promise<boolean> {
-    if (mode === 'off') return false
+  /** Whether a recorded conversation makes a summary of a request; of an agent's it is one unless that speaks against it. */
+  async function isSummary(request: ClientRequest, read: ReadRequest, agent: Agent | null): Promise<boolean> {
+    if (mode === 'off') return agent !== null
     try {
       const { tenants, sources, store } = options
       const conversation = conversationInHeaders(request.headers, sources) ?? conversationInBody(read, sources)
-      const choice = chooseEvidence(await store.candidates(tenants.of(request.rawHeaders, request.target)), searchFor(read, { conversation, agent: null }, sources))
+      const choice = chooseEvidence(await store.candidates(tenants.of(request.rawHeaders, request.target)), searchFor(read, { conversation, agent }, sources))
+      if (agent) return !('fits' in choice) || choice.fits.every(({ coverage }) => coverage.foreignFront.length > 0)
       return 'fits' in choice && choice.fits.some((fit) => isSummaryOf(read.chat, fit))
     } catch (error) {
       log.warn(faultFields(error), 'a request could not be compared with what is recorded; it is passed as it came')

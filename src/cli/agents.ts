@@ -2,10 +2,10 @@
 
 import { builtInAgents, type Agent } from '../summary/agents.ts'
 
-function markers({ endpoint, header, system, starts, last }: Agent['traits']): string[] {
+function markers({ endpoint, header, system, starts, last, front }: Agent['traits']): string[] {
   return [
     endpoint && `endpoint ${endpoint}`, header && `header ${header.name} "${header.contains}"`,
-    system && `system "${system}"`, starts && `starts ${JSON.stringify(starts)}`, last && `last "${last}"`,
+    system && `system "${system}"`, starts && `starts ${JSON.stringify(starts)}`, last && `last "${last}"`, front && `front ${front}`,
   ].filter((text) => text !== undefined)
 }
 

@@ -58,6 +58,7 @@ function explain(headers: Record<string, string>, body: Buffer, request: ReadReq
   for (const { agent, traits } of near) {
     lines.push(`${agent.agent} (${agent.file}), ${agent.shape}:`)
     for (const { name, wanted, holds } of traits) lines.push(`  ${holds ? 'yes' : 'no '}  ${name}: ${name === 'tools' ? `${wanted}; the request's are ${toolsOf(request.chat)}` : `"${wanted}"`}`)
+    if (agent.traits.front) lines.push(`  ?    front: ${agent.traits.front}; known only while warmfork runs`)
   }
   lines.push(`other agents: ${judged.length - near.length}, none of whose markers stand in it`)
 
@@ -73,7 +74,7 @@ function verdict(found: ReturnType<Recogniser['recognise']>): string {
     case 'side': return 'a side request'
     case 'summary': return found.agent ? `a summary request of ${found.agent.agent}` : 'a summary request, since the client says so'
     case 'conversation-summary': return 'a summary request by conversation id'
-    case 'possible': return 'a summary request where it holds a recorded conversation, else a main request'
+    case 'possible': return found.agent ? `a summary request of ${found.agent.agent}, unless its system text is that of a recorded conversation` : 'a summary request where it holds a recorded conversation, else a main request'
   }
 }
 

@@ -46,6 +46,8 @@ const traits = z.strictObject({
   starts: marker.optional(),
   /** Stands in the last message. */
   last: marker.optional(),
+  /** Its system text is another than the recorded conversation's: for an instruction in words that a user may type too. */
+  front: oneOf('foreign').optional(),
   tools,
 }, section).refine((given) => given.system !== undefined || given.starts !== undefined || given.last !== undefined || given.header !== undefined, { error: 'one with a marker (system, starts, last or header)' })
 
@@ -71,7 +73,7 @@ export type Agent = z.infer<typeof schema> & {
 }
 
 const keysOf: Readonly<Record<string, readonly string[]>> = {
-  '': Object.keys(schema.shape), traits: ['endpoint', 'header', 'system', 'starts', 'last', 'tools'], 'traits.header': ['name', 'contains'], reply: ['closing_tag'],
+  '': Object.keys(schema.shape), traits: ['endpoint', 'header', 'system', 'starts', 'last', 'front', 'tools'], 'traits.header': ['name', 'contains'], reply: ['closing_tag'],
 }
 
 /** Agent files that cannot be used. Its message is one sentence a fault, with file, key and what to do. */

@@ -13,8 +13,11 @@ export type RequestKind =
   | { readonly kind: 'side' }
   /** `agent` is null where the client said so itself and no data file knows the request. */
   | { readonly kind: 'summary', readonly agent: Agent | null }
-  /** No data file knows it; what is recorded of the conversation decides whether it is a summary or a main request. */
-  | { readonly kind: 'possible' }
+  /**
+   * What is recorded of the conversation decides whether it is a summary or a main request: no data file knows it, or
+   * that of `agent` does where its system text is not the conversation's.
+   */
+  | { readonly kind: 'possible', readonly agent: Agent | null }
   /** The messages hold only the directive, or nothing; there is no standalone request. */
   | { readonly kind: 'conversation-summary' }
 
@@ -94,8 +97,8 @@ export class Recogniser {
       case 'summary': return { kind: 'summary', agent }
       case 'conversation-summary': return { kind: 'conversation-summary' }
       default:
-        if (agent) return { kind: 'summary', agent }
-        return this.#generic && request && isPossible(request.chat) ? { kind: 'possible' } : { kind: 'main' }
+        if (agent) return { kind: agent.traits.front === 'foreign' ? 'possible' : 'summary', agent }
+        return this.#generic && request && isPossible(request.chat) ? { kind: 'possible', agent: null } : { kind: 'main' }
     }
   }
 }
@@ -126,7 +129,7 @@ export interface Trait {
   readonly holds: boolean
 }
 
-/** The traits that an agent's file names, each looked at in a request: all of them must hold. */
+/** The traits that an agent's file names and that a request has by itself: all of them must hold. */
 export function traitsOf(agent: Agent, headers: IncomingHttpHeaders, request: ReadRequest): Trait[] {
   const { endpoint, header, system, starts, last, tools } = agent.traits
   const { front, trailing } = endsOf(request.chat)
