@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { type Client, client, type Load } from './relay/load.ts'
-import { startNginx } from './relay/nginx.ts'
+import { startMeasuredNginx } from './relay/nginx.ts'
 
 const { values } = parseArgs({ options: {
   rounds: { type: 'string', default: '9' },
@@ -130,9 +130,9 @@ async function nodeSubject(name: string, engine: string): Promise<Subject> {
 }
 
 async function nginxSubject(engine: string): Promise<Subject | null> {
-  const nginx = await startNginx(engine)
+  const nginx = await startMeasuredNginx(engine)
   if (!nginx) return null
-  closers.push(() => nginx.stop())
+  closers.push(() => void nginx.close())
   if (canPin) pin(nginx.worker, String(cores - 1))
   return { name: 'nginx', url: nginx.url, cpu: async () => nginx.cpu() }
 }

@@ -19,7 +19,7 @@ export function nginxVersion(): string | null {
 }
 
 /** @param more directives for the location */
-export async function startNginx(origin: string, more = ''): Promise<Running> {
+export async function startNginx(origin: string, more = ''): Promise<Running & { readonly pid: number }> {
   const folder = mkdtempSync(join(tmpdir(), 'peer-nginx-'))
   // Started by root, its worker is another user.
   chmodSync(folder, 0o755)
@@ -33,6 +33,7 @@ export async function startNginx(origin: string, more = ''): Promise<Running> {
   }
   return {
     port,
+    pid: child.pid!,
     async close() {
       child.kill('SIGTERM')
       await exited

@@ -1,29 +1,21 @@
 // warmfork before a real engine, with a recorder between them: sends sessions through, and holds every receipt against
 // what the engine got and what it says itself.
 
-import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { pino } from 'pino'
 import type { Test } from 'tap'
-import { startApp } from '../../src/app.ts'
-import { configSchema } from '../../src/config.ts'
+import type { Outcome, Receipt } from '../../src/receipt/receipt.ts'
 import { realReply, type RealEngine } from '../helpers/real-engine.ts'
 import { sendChat, type ChatReply } from './chat-client.ts'
-import { opencodeSession, summaryInstruction, type ChatBody, type Session } from './opencode.ts'
-import { startRecorder, type Sent } from './recorder.ts'
+import { opencodeSession, type ChatBody, type Session } from './opencode.ts'
+import { commonIds, fullBlocks, startWarmforkBefore } from './warmfork-before.ts'
 
 /** Options of a request whose client streams and asks for usage. */
 export const streamWithUsage = { stream: true, stream_options: { include_usage: true } }
 
-export interface LogLine {
-  readonly msg: string
-  readonly [field: string]: any
-}
-
 export interface Forked {
   readonly reply: ChatReply
-  readonly receipt: LogLine
-  readonly outcome: LogLine
+  readonly receipt: Receipt
+  readonly outcome: Outcome
   /** Tokens of the main request. */
   readonly parentTokens: number
 }
@@ -40,20 +32,8 @@ export interface ForkBench {
 }
 
 export async function openForkBench(t: Test, engine: RealEngine): Promise<ForkBench> {
-  const recorder = await startRecorder(engine.url)
-  const logged: LogLine[] = []
-  const config = configSchema.parse({
-    upstream: { url: recorder.url },
-    server: { port: 0 },
-    admin: { port: 0 },
-    // The engine shares two cores with this test: its answers take their time, above all after its start.
-    proof: { timeout_ms: 60_000 },
-  })
-  const app = await startApp(config, pino({}, { write: line => void logged.push(JSON.parse(line)) }))
-  t.teardown(async () => {
-    await app.close(0)
-    await recorder.close()
-  })
+  const warmfork = await startWarmforkBefore(t, engine)
+  const { recorder } = warmfork
 
   /** The ids that the engine itself prefills for a chat. */
   async function promptIds({ stream_options, ...chat }: ChatBody): Promise<number[]> {
@@ -61,19 +41,11 @@ export async function openForkBench(t: Test, engine: RealEngine): Promise<ForkBe
     return body.prompt_token_ids
   }
 
-  async function line(msg: string, receipt: string | null): Promise<LogLine> {
-    for (const deadline = Date.now() + 5_000; Date.now() < deadline; await sleep(20)) {
-      const found = logged.find(entry => entry.msg === msg && entry.receipt === receipt)
-      if (found) return found
-    }
-    throw new Error(`no ${msg} was logged for ${receipt}`)
-  }
-
   return {
     async warmSession(t, options) {
       const session = opencodeSession({ model: engine.model, reply: realReply, ...options })
       const main = toBytes(session.main)
-      const reply = await sendChat(app.url, main)
+      const reply = await sendChat(warmfork.url, main)
       t.equal(reply.finishReason, 'stop', 'the main request ends well')
       t.ok(recorder.sent.some(({ body }) => body.equals(main)), 'and reached the engine byte for byte')
       t.strictSame(claims(reply), {}, 'and has no receipt')
@@ -82,8 +54,8 @@ export async function openForkBench(t: Test, engine: RealEngine): Promise<ForkBe
 
     async fork(t, { main, summary }, placement, options) {
       const before = recorder.sent.length
-      const reply = await sendChat(app.url, toBytes({ ...summary, ...options }))
-      const asked = recorder.sent.slice(before).filter(asksForSummary)
+      const reply = await sendChat(warmfork.url, toBytes({ ...summary, ...options }))
+      const asked = warmfork.generationsSince(before)
       t.strictSame(claims(reply), { decision: 'forked', eligible: 'true', 'fork-sent': 'true', 'cache-hit-verified': 'false' })
       t.match(reply, { status: 200, whole: true, finishReason: 'stop' })
       t.equal(reply.text.trim(), realReply)
@@ -96,15 +68,13 @@ export async function openForkBench(t: Test, engine: RealEngine): Promise<ForkBe
       }
       const parentIds = await promptIds(main)
       const forkIds: number[] = placement === 'user' ? await promptIds(sent) : sent.prompt
-      const common = commonPrefix(parentIds, forkIds)
+      const common = commonIds(parentIds, forkIds)
       t.equal(Number(reply.headers.get('x-warmfork-common-prefix-tokens')), common, 'the common prefix is the one of the ids that the engine prefilled')
 
-      const id = reply.headers.get('x-warmfork-receipt')
-      const receipt = await line('receipt', id)
-      const outcome = await line('outcome', id)
+      const { receipt, outcome } = await warmfork.logged(reply.headers.get('x-warmfork-receipt'))
       t.match(receipt, { decision: 'forked', eligible: true, fork_sent: true, cache_hit_verified: false, fallback_reason: null, placement }, 'the receipt says the same')
       t.match(receipt, { common_prefix_tokens: common, fork_tokens: forkIds.length, block_size: engine.blockSize }, 'and counts as the engine does')
-      t.equal(receipt.reusable_tokens, Math.floor(Math.min(common, forkIds.length - 1) / engine.blockSize) * engine.blockSize, 'reusable are whole blocks')
+      t.equal(receipt.reusable_tokens, fullBlocks(Math.min(common, forkIds.length - 1), engine), 'reusable are whole blocks')
       t.match(outcome, { valid: true, invalid_reason: null, finish_reason: 'stop', prompt_tokens: forkIds.length })
       t.equal(outcome.prompt_ids_confirmed, placement === 'user' ? true : null)
       t.comment(`parent ${parentIds.length} tokens, fork ${forkIds.length}, common ${common}, cached ${outcome.engine_cached_tokens}, planned in ${receipt.plan_ms} ms`)
@@ -112,9 +82,8 @@ export async function openForkBench(t: Test, engine: RealEngine): Promise<ForkBe
     },
 
     async ask({ summary }, options) {
-      const reply = await sendChat(app.url, toBytes({ ...summary, ...options }))
-      const id = reply.headers.get('x-warmfork-receipt')
-      return { reply, receipt: await line('receipt', id), outcome: await line('outcome', id) }
+      const reply = await sendChat(warmfork.url, toBytes({ ...summary, ...options }))
+      return { reply, ...await warmfork.logged(reply.headers.get('x-warmfork-receipt')) }
     },
 
     async standalone(t, { summary }, options) {
@@ -131,10 +100,6 @@ export function carriesIds({ parts }: ChatReply): boolean {
   return parts.some(part => part.prompt_token_ids || part.choices.some((choice: { token_ids?: number[] }) => choice.token_ids))
 }
 
-function asksForSummary({ path, body }: Sent): boolean {
-  return path === '/v1/completions' || (path === '/v1/chat/completions' && body.includes(JSON.stringify(summaryInstruction).slice(1, -1)))
-}
-
 /** What the x-warmfork- headers say, without the receipt's id and the measured prefix. */
 function claims({ headers }: ChatReply): Record<string, string> {
   const own = [...headers].filter(([name]) => name.startsWith('x-warmfork-')).map(([name, value]) => [name.slice('x-warmfork-'.length), value] as const)
@@ -143,9 +108,4 @@ function claims({ headers }: ChatReply): Record<string, string> {
 
 function toBytes(body: object): Buffer {
   return Buffer.from(JSON.stringify(body))
-}
-
-function commonPrefix(a: readonly number[], b: readonly number[]): number {
-  const end = a.findIndex((id, i) => id !== b[i])
-  return end < 0 ? a.length : end
 }

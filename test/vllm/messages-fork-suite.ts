@@ -2,17 +2,12 @@
 // one of another shape that is forked. What receipts say is held against what the engine says that it had cached.
 
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { pino } from 'pino'
 import type { Test } from 'tap'
-import { startApp } from '../../src/app.ts'
-import { configSchema } from '../../src/config.ts'
 import { conversation } from '../helpers/conversation.ts'
 import { spokenMessages } from '../helpers/endpoints/messages.ts'
 import { realReply, salted, type RealEngine } from '../helpers/real-engine.ts'
-import { eventData, isCalibration } from '../helpers/warmfork.ts'
-import type { LogLine } from './fork-bench.ts'
-import { startRecorder } from './recorder.ts'
+import { eventData } from '../helpers/warmfork.ts'
+import { fullBlocks, startWarmforkBefore } from './warmfork-before.ts'
 
 const path = '/v1/messages'
 
@@ -27,15 +22,8 @@ interface Answer {
 
 /** @param options.placement how a fork of this model's thinking conversations is placed */
 export async function messagesForkSuite(t: Test, engine: RealEngine, { reasoning = false, placement = 'user', tokens = 6_000 } = {}): Promise<void> {
-  const recorder = await startRecorder(engine.url)
-  const logged: LogLine[] = []
-  // The engine shares two cores with this test: its answers take their time, above all after its start.
-  const config = configSchema.parse({ upstream: { url: recorder.url }, server: { port: 0 }, admin: { port: 0 }, proof: { timeout_ms: 60_000 } })
-  const app = await startApp(config, pino({}, { write: (line) => void logged.push(JSON.parse(line)) }))
-  t.teardown(async () => {
-    await app.close(0)
-    await recorder.close()
-  })
+  const warmfork = await startWarmforkBefore(t, engine)
+  const { recorder } = warmfork
 
   async function send(origin: string, body: Buffer, headers: Record<string, string> = {}): Promise<Answer> {
     const reply = await fetch(`${origin}${path}?beta=true`, { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } })
@@ -46,40 +34,28 @@ export async function messagesForkSuite(t: Test, engine: RealEngine, { reasoning
     return { headers: reply.headers, events, text: spokenMessages.read(data).content, cachedTokens, promptTokens: usage.input_tokens + cachedTokens + (usage.cache_creation_input_tokens ?? 0) }
   }
 
-  async function line(msg: string, receipt: string | null): Promise<LogLine> {
-    for (const deadline = Date.now() + 5_000; Date.now() < deadline; await sleep(20)) {
-      const found = logged.find((entry) => entry.msg === msg && entry['receipt'] === receipt)
-      if (found) return found
-    }
-    throw new Error(`no ${msg} was logged for ${receipt}`)
-  }
-
-  const generationsSince = (since: number) => recorder.sent.slice(since).filter(({ path: target, body }) =>
-    [path, '/v1/completions'].some((each) => target.startsWith(each)) && !isCalibration(body))
-  const fullBlocks = (length: number): number => Math.floor(length / engine.blockSize) * engine.blockSize
-
   await t.test(`a compaction of a session of ${tokens} tokens in Claude Code's shape`, async (t) => {
     const { main, summary } = claudeSession(engine.model, { tokens, reasoning })
-    const first = await send(app.url, main)
+    const first = await send(warmfork.url, main)
     t.equal(first.events.at(-1)?.type, 'message_stop', 'the main request ends well')
     t.equal(first.headers.get('x-warmfork-receipt'), null, 'and has no receipt')
 
     const since = recorder.sent.length
-    const warm = await send(app.url, summary)
+    const warm = await send(warmfork.url, summary)
     const id = warm.headers.get('x-warmfork-receipt')
-    const receipt = await line('receipt', id)
-    const outcome = await line('outcome', id)
+    const { receipt, outcome } = await warmfork.logged(id)
     t.match(receipt, { agent: 'claude-code', endpoint: path, decision: reasoning ? 'forked' : 'already_warm', proof: 'tokenize', block_size: engine.blockSize })
     t.equal(warm.text.trim(), realReply)
-    const generations = generationsSince(since)
+    const generations = warmfork.generationsSince(since)
     t.equal(generations.length, 1, 'the engine was asked once')
     t.match(outcome, { valid: true, finish_reason: 'stop', prompt_tokens: warm.promptTokens, engine_cached_tokens: warm.cachedTokens })
-    t.comment(`main ${first.promptTokens} tokens, summary ${warm.promptTokens}, ${receipt['decision']}, common ${receipt['common_prefix_tokens']}, reusable ${receipt['reusable_tokens']}, cached ${warm.cachedTokens}`)
-    t.ok(warm.cachedTokens >= receipt['reusable_tokens'], 'all its full blocks were cached')
+    t.comment(`main ${first.promptTokens} tokens, summary ${warm.promptTokens}, ${receipt.decision}, common ${receipt.common_prefix_tokens}, reusable ${receipt.reusable_tokens}, cached ${warm.cachedTokens}`)
+    t.ok(receipt.reusable_tokens! > first.promptTokens * 0.9, 'nearly all of the main request')
+    t.ok(warm.cachedTokens >= receipt.reusable_tokens!, 'all its full blocks were cached')
     if (!reasoning) {
       t.ok(generations[0]!.body.equals(summary), 'byte for byte')
-      t.equal(receipt['reusable_tokens'], fullBlocks(Math.min(receipt['common_prefix_tokens'], warm.promptTokens - 1)))
-      t.ok(warm.cachedTokens <= fullBlocks(first.promptTokens + 60), 'and little more')
+      t.equal(receipt.reusable_tokens, fullBlocks(Math.min(receipt.common_prefix_tokens!, warm.promptTokens - 1), engine))
+      t.ok(warm.cachedTokens <= fullBlocks(first.promptTokens + 60, engine), 'and little more')
     }
 
     const alone = await send(engine.url, salted(main, id!))
@@ -93,22 +69,23 @@ export async function messagesForkSuite(t: Test, engine: RealEngine, { reasoning
 
   await t.test('a compaction with another system text and no tools is forked', async (t) => {
     const { main, messages } = claudeSession(engine.model, { tokens, reasoning })
-    await send(app.url, main)
+    const first = await send(warmfork.url, main)
     const { tools: _tools, system: _system, ...options } = JSON.parse(String(main))
     const asked = { role: 'user', content: 'Provide a detailed summary of our conversation above. Say what was done, what is open and which files matter.' }
     const summary = Buffer.from(JSON.stringify({ ...options, system: 'You summarise conversations.', messages: [...messages, { role: 'assistant', content: [{ type: 'text', text: realReply }] }, asked] }))
     const since = recorder.sent.length
-    const fork = await send(app.url, summary, { 'x-warmfork-request': 'summary' })
+    const fork = await send(warmfork.url, summary, { 'x-warmfork-request': 'summary' })
     const id = fork.headers.get('x-warmfork-receipt')
-    const receipt = await line('receipt', id)
-    const outcome = await line('outcome', id)
+    const { receipt, outcome } = await warmfork.logged(id)
     t.match(receipt, { endpoint: path, decision: 'forked', fork_sent: true, placement, proof: 'tokenize' })
     t.equal(fork.text.trim(), realReply)
     t.equal(fork.events.at(-1)?.type, 'message_stop')
-    t.ok(outcome['engine_cached_tokens'] >= receipt['reusable_tokens'], 'all its full blocks were cached')
-    t.match(outcome, { valid: true, finish_reason: 'stop', prompt_tokens: receipt['fork_tokens'] })
-    t.equal(generationsSince(since).length, 1, 'the engine was asked once')
-    t.comment(`fork ${receipt['fork_tokens']} tokens, common ${receipt['common_prefix_tokens']}, cached ${outcome['engine_cached_tokens']}`)
+    t.ok(receipt.reusable_tokens! > first.promptTokens * 0.9, 'nearly all of the main request')
+    t.ok(outcome.engine_cached_tokens! >= receipt.reusable_tokens!, 'all its full blocks were cached')
+    t.match(outcome, { valid: true, finish_reason: 'stop', prompt_tokens: receipt.fork_tokens })
+    t.equal(receipt.fork_tokens, fork.promptTokens, 'as many tokens as the engine tells the client')
+    t.equal(warmfork.generationsSince(since).length, 1, 'the engine was asked once')
+    t.comment(`fork ${receipt.fork_tokens} tokens, common ${receipt.common_prefix_tokens}, cached ${outcome.engine_cached_tokens}`)
   })
 }
 

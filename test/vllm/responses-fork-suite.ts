@@ -2,17 +2,12 @@
 // receipt says is held against the ids that the engine says it prefilled.
 
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { pino } from 'pino'
 import type { Test } from 'tap'
-import { startApp } from '../../src/app.ts'
-import { configSchema } from '../../src/config.ts'
 import { conversation } from '../helpers/conversation.ts'
 import { spokenResponses } from '../helpers/endpoints/responses.ts'
 import { realReply, salted, type RealEngine } from '../helpers/real-engine.ts'
 import { eventData } from '../helpers/warmfork.ts'
-import type { LogLine } from './fork-bench.ts'
-import { startRecorder } from './recorder.ts'
+import { commonIds, fullBlocks, startWarmforkBefore } from './warmfork-before.ts'
 
 const path = '/v1/responses'
 
@@ -26,15 +21,8 @@ interface Answer {
 
 /** @param options.placement how a fork of this model's thinking conversations is placed */
 export async function responsesForkSuite(t: Test, engine: RealEngine, { reasoning = false, placement = 'user', tokens = 6_000 } = {}): Promise<void> {
-  const recorder = await startRecorder(engine.url)
-  const logged: LogLine[] = []
-  // The engine shares two cores with this test: its answers take their time, above all after its start.
-  const config = configSchema.parse({ upstream: { url: recorder.url }, server: { port: 0 }, admin: { port: 0 }, proof: { timeout_ms: 60_000 } })
-  const app = await startApp(config, pino({}, { write: line => void logged.push(JSON.parse(line)) }))
-  t.teardown(async () => {
-    await app.close(0)
-    await recorder.close()
-  })
+  const warmfork = await startWarmforkBefore(t, engine)
+  const { recorder } = warmfork
 
   async function send(origin: string, body: Buffer, kind: string): Promise<Answer> {
     const sentAt = performance.now()
@@ -59,23 +47,15 @@ export async function responsesForkSuite(t: Test, engine: RealEngine, { reasonin
     return (await reply.json() as any).input_messages[0].tokens
   }
 
-  async function line(msg: string, receipt: string | null): Promise<LogLine> {
-    for (const deadline = Date.now() + 5_000; Date.now() < deadline; await sleep(20)) {
-      const found = logged.find(entry => entry.msg === msg && entry['receipt'] === receipt)
-      if (found) return found
-    }
-    throw new Error(`no ${msg} was logged for ${receipt}`)
-  }
-
   await t.test(`a compaction of a session of ${tokens} tokens`, async t => {
     const { main, summary } = codexSession(engine.model, { tokens, reasoning })
-    const first = await send(app.url, main, 'turn')
+    const first = await send(warmfork.url, main, 'turn')
     t.equal(first.response?.status, 'completed', 'the main request ends well')
     t.equal(first.headers.get('x-warmfork-receipt'), null, 'and has no receipt')
     t.ok(recorder.sent.some(({ body }) => body.equals(main)), 'and reached the engine byte for byte')
 
     const before = recorder.sent.length
-    const fork = await send(app.url, summary, 'compaction')
+    const fork = await send(warmfork.url, summary, 'compaction')
     t.equal(fork.headers.get('x-warmfork-decision'), 'forked')
     t.match(fork.response, { status: 'completed', input_messages: null, output_messages: null, incomplete_details: null }, 'the client sees a response, and no ids that it did not ask for')
     t.equal(fork.text.trim(), realReply)
@@ -83,27 +63,27 @@ export async function responsesForkSuite(t: Test, engine: RealEngine, { reasonin
     t.ok(fork.events.every(({ sequence_number: number }, i) => number === i))
 
     const id = fork.headers.get('x-warmfork-receipt')
-    const receipt = await line('receipt', id)
-    const outcome = await line('outcome', id)
+    const { receipt, outcome } = await warmfork.logged(id)
     t.match(receipt, { agent: 'codex', endpoint: path, decision: 'forked', eligible: true, fork_sent: true, fallback_reason: null, placement, proof: 'tokenize', block_size: engine.blockSize })
-    const [sent, ...more] = recorder.sent.slice(before).filter(({ path: target, body }) => (target === path || target === '/v1/completions') && !body.includes('Look it up.')).map(({ body }) => body)
+    const [sent, ...more] = warmfork.generationsSince(before).map(({ body }) => body)
     t.equal(more.length, 0, 'the engine was asked once')
     const [mainIds, summaryIds] = [await prefilled(main), await prefilled(summary)]
     const forkIds: number[] = placement === 'user' ? await prefilled(sent!) : JSON.parse(String(sent)).prompt
-    const common = commonPrefix(mainIds, forkIds)
+    const common = commonIds(mainIds, forkIds)
     t.equal(Number(fork.headers.get('x-warmfork-common-prefix-tokens')), common, 'the common prefix is that of the ids which the engine prefills')
-    t.match(receipt, { common_prefix_tokens: common, fork_tokens: forkIds.length, reusable_tokens: Math.floor(Math.min(common, forkIds.length - 1) / engine.blockSize) * engine.blockSize })
-    t.ok(outcome['engine_cached_tokens'] >= receipt['reusable_tokens'], 'all its full blocks were cached')
+    t.match(receipt, { common_prefix_tokens: common, fork_tokens: forkIds.length, reusable_tokens: fullBlocks(Math.min(common, forkIds.length - 1), engine) })
+    t.ok(common > mainIds.length - 10, 'all of the main request but its generation prompt')
+    t.ok(outcome.engine_cached_tokens! >= receipt.reusable_tokens!, 'all its full blocks were cached')
     t.match(outcome, { valid: true, finish_reason: 'stop', prompt_tokens: forkIds.length, prompt_ids_confirmed: placement === 'user' ? true : null })
 
     await send(engine.url, salted(main, id!), 'turn')
     const alone = await send(engine.url, salted(summary, id!), 'compaction')
     const usage = alone.response.usage
-    const shared = commonPrefix(mainIds, summaryIds)
+    const shared = commonIds(mainIds, summaryIds)
     t.equal(usage.input_tokens, summaryIds.length)
     t.ok(usage.input_tokens_details.cached_tokens <= shared, 'the same request as it came shares what stands in front of the tools')
     t.ok(usage.input_tokens_details.cached_tokens < usage.input_tokens * 0.05)
-    t.comment(`main ${mainIds.length} tokens, fork ${forkIds.length}, common ${common}, cached ${outcome['engine_cached_tokens']}, first item after ${Math.round(fork.firstTokenMs)} ms; ` +
+    t.comment(`main ${mainIds.length} tokens, fork ${forkIds.length}, common ${common}, cached ${outcome.engine_cached_tokens}, first item after ${Math.round(fork.firstTokenMs)} ms; ` +
       `as it came ${summaryIds.length}, common ${shared}, cached ${usage.input_tokens_details.cached_tokens}, first item after ${Math.round(alone.firstTokenMs)} ms`)
   })
 }
@@ -121,9 +101,4 @@ function codexSession(model: string, { tokens, reasoning }: { tokens: number, re
     main: Buffer.from(JSON.stringify(shaped)),
     summary: Buffer.from(JSON.stringify({ ...shaped, input: [...main.input, said, asked], tools: [], parallel_tool_calls: false })),
   }
-}
-
-function commonPrefix(a: readonly number[], b: readonly number[]): number {
-  const end = a.findIndex((id, i) => id !== b[i])
-  return end < 0 ? a.length : end
 }
