@@ -90,6 +90,8 @@ export interface ReplyEdit {
 export interface ReplyTranslator {
   reply(json: Buffer): Buffer
   events(event: SseEvent): SseEvent[]
+  /** The body of an answer that is no success. Not there where engines write errors alike on both sides. */
+  error?(body: Buffer): Buffer
 }
 
 export interface Endpoint {

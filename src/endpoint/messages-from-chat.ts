@@ -48,6 +48,12 @@ export class MessageTranslator implements ReplyTranslator {
     return events
   }
 
+  /** vLLM's error object as it writes it here (anthropic/api_router.py); what is none, its middleware says alike on every route. */
+  error(body: Buffer): Buffer {
+    const { type, message } = (readMadeReply(body)?.error ?? {}) as { type?: unknown, message?: unknown }
+    return typeof type === 'string' && typeof message === 'string' ? Buffer.from(JSON.stringify({ type: 'error', error: { type, message } })) : body
+  }
+
   #begin(chat: MadeReply): SseEvent[] {
     if (this.#begun) return []
     this.#begun = true

@@ -14,6 +14,9 @@ import { CompletionTranslator, type ReplyShape } from './completion-reply.ts'
 /** Refused before generating: the standalone path may be taken. A 503 is an engine that takes no more work. */
 const refusals: readonly number[] = [400, 404, 413, 422, 503]
 
+/** No error that an engine writes is longer: what is, goes on as it comes. */
+const maxErrorBytes = 64 * 1024
+
 export interface Sending {
   readonly upstream: Upstream
   readonly request: ClientRequest
@@ -121,7 +124,7 @@ class ForkExchange {
       this.#mode = 'surface'
       // It may have come after generation; a 401, 403 or 429 has not.
       if (status >= 500) this.#verdict = { valid: false, reason: 'summary_engine_error' }
-      this.#release('forked')
+      if (!this.#chat?.error) this.#release('forked')
     } else if (isEventStream(rawHeaders)) {
       this.#mode = 'stream'
       // Its bytes are edited, or end early: a length that something in front of the engine gave is not theirs.
@@ -144,6 +147,7 @@ class ForkExchange {
       this.#held.push(chunk)
     } else {
       this.#write(chunk)
+      if (!this.#released && sizeOf(this.#held) > maxErrorBytes) this.#release('forked')
     }
   }
 
@@ -179,8 +183,17 @@ class ForkExchange {
       }
       this.#write(this.#splitter.rest())
     }
+    if (this.#mode === 'surface' && !this.#released) this.#translateError()
     response.end()
     this.#settle(this.#mode === 'surface' ? 'surfaced' : 'answered')
+  }
+
+  /** An error of /v1/completions in the words of the client's endpoint. */
+  #translateError(): void {
+    const error = this.#chat!.error!(Buffer.concat(this.#held))
+    this.#held = [error]
+    this.#head!.headers = withLength(this.#head!.headers, error.length)
+    this.#release('forked')
   }
 
   /** Thinking that the client asked not to see is not in the reply: whether it ended is the translator's to say. */
@@ -278,6 +291,10 @@ class ForkExchange {
     request.gone.removeEventListener('abort', this.#leave)
     request.response.removeListener('drain', this.#resume)
   }
+}
+
+function sizeOf(chunks: readonly Buffer[]): number {
+  return chunks.reduce((sum, { length }) => sum + length, 0)
 }
 
 function withoutLength(headers: readonly string[]): string[] {
