@@ -115,8 +115,11 @@ export interface Endpoint {
   forkBody(parts: ForkParts, settings: ForkSettings): Buffer
   /** @param summary the request that the fork answers */
   edit(summary: ReadRequest): ReplyEdit
-  /** Turns a chat reply into the endpoint's own, for one made of token ids; null where chat replies are its own. */
-  fromChat(summary: ReadRequest): ReplyTranslator | null
+  /**
+   * Turns a chat reply into the endpoint's own, for one made of token ids; null where chat replies are its own.
+   * @param promptTokens of the fork
+   */
+  fromChat(summary: ReadRequest, promptTokens: number): ReplyTranslator | null
   /** What of a request decides how it is rendered and is not in its chat form: shapes that are calibrated apart. */
   shape?(request: ReadRequest): string
   /**

@@ -25,7 +25,8 @@ export interface MadeMessage {
 export interface MadeUsage {
   readonly prompt_tokens?: number
   readonly completion_tokens?: number
-  readonly prompt_tokens_details?: { readonly cached_tokens?: number | null } | null
+  readonly prompt_tokens_details?: { readonly cached_tokens?: number | null, readonly created_cache_tokens?: number | null } | null
+  readonly completion_tokens_details?: { readonly reasoning_tokens?: number | null } | null
 }
 
 /** @returns null where it is no JSON object */

@@ -7,11 +7,17 @@ import type { ReplyTranslator } from './endpoint.ts'
 import { readMadeReply, type MadeMessage, type MadeReply, type MadeUsage } from './made-chat-reply.ts'
 
 export class MessageTranslator implements ReplyTranslator {
+  readonly #promptTokens: number
   #begun = false
   #index = 0
   #open: 'thinking' | 'text' | null = null
   #stop: { reason: string | null, sequence: string | null } = { reason: null, sequence: null }
   #ended = false
+
+  /** @param promptTokens of the fork: they are said before the engine has counted */
+  constructor(promptTokens: number) {
+    this.#promptTokens = promptTokens
+  }
 
   /** The message for a whole chat completion; an error body stays as it is. */
   reply(json: Buffer): Buffer {
@@ -28,7 +34,7 @@ export class MessageTranslator implements ReplyTranslator {
     return Buffer.from(JSON.stringify({
       id: chat.id, type: 'message', role: 'assistant', content, model: chat.model,
       // A whole reply leaves out what is null.
-      ...(stop.reason === null ? {} : { stop_reason: stop.reason }), ...(stop.sequence === null ? {} : { stop_sequence: stop.sequence }), usage: usageOf(chat.usage),
+      ...(stop.reason === null ? {} : { stop_reason: stop.reason }), ...(stop.sequence === null ? {} : { stop_sequence: stop.sequence }), usage: this.#usage(chat.usage),
     }))
   }
 
@@ -58,7 +64,7 @@ export class MessageTranslator implements ReplyTranslator {
     if (this.#begun) return []
     this.#begun = true
     const message = {
-      id: chat.id, type: 'message', role: 'assistant', content: [], model: chat.model, stop_reason: null, stop_sequence: null, usage: { input_tokens: chat.usage?.prompt_tokens ?? 0, output_tokens: 0 },
+      id: chat.id, type: 'message', role: 'assistant', content: [], model: chat.model, stop_reason: null, stop_sequence: null, usage: { input_tokens: this.#promptTokens, output_tokens: 0 },
     }
     return [written('message_start', { message })]
   }
@@ -82,7 +88,18 @@ export class MessageTranslator implements ReplyTranslator {
   #end(usage: MadeUsage | null | undefined): SseEvent[] {
     if (this.#ended || this.#stop.reason === null) return []
     this.#ended = true
-    return [written('message_delta', { delta: { stop_reason: this.#stop.reason, stop_sequence: this.#stop.sequence }, usage: usageOf(usage) })]
+    return [written('message_delta', { delta: { stop_reason: this.#stop.reason, stop_sequence: this.#stop.sequence }, usage: this.#usage(usage) })]
+  }
+
+  /** What was cached is counted apart where the engine tells it (_build_anthropic_usage). */
+  #usage(usage: MadeUsage | null | undefined): object {
+    const { cached_tokens: read, created_cache_tokens: created } = usage?.prompt_tokens_details ?? {}
+    return {
+      input_tokens: Math.max(0, (usage?.prompt_tokens ?? this.#promptTokens) - (read ?? 0) - (created ?? 0)),
+      output_tokens: usage?.completion_tokens ?? 0,
+      ...(typeof created === 'number' ? { cache_creation_input_tokens: created } : {}),
+      ...(typeof read === 'number' ? { cache_read_input_tokens: read } : {}),
+    }
   }
 }
 
@@ -90,16 +107,6 @@ function stopOf(finish: string | null | undefined, stop: unknown): { reason: str
   if (finish === 'length') return { reason: 'max_tokens', sequence: null }
   if (finish !== 'stop') return { reason: null, sequence: null }
   return typeof stop === 'string' ? { reason: 'stop_sequence', sequence: stop } : { reason: 'end_turn', sequence: null }
-}
-
-/** What was cached is counted apart where the engine tells it (_build_anthropic_usage). */
-function usageOf(usage: MadeUsage | null | undefined): object {
-  const cached = usage?.prompt_tokens_details?.cached_tokens ?? null
-  return {
-    input_tokens: Math.max(0, (usage?.prompt_tokens ?? 0) - (cached ?? 0)),
-    output_tokens: usage?.completion_tokens ?? 0,
-    ...(cached === null ? {} : { cache_read_input_tokens: cached }),
-  }
 }
 
 function textsOf(message: MadeMessage | undefined): { text: string, thinking: string } {

@@ -33,7 +33,7 @@ export const messages: Endpoint = {
     event: ({ raw }) => raw,
     failed: (code, message, type) => Buffer.concat([Buffer.from('event: error\ndata: '), messagesErrors.body(code, message, type), Buffer.from('\n\n')]),
   }),
-  fromChat: () => new MessageTranslator(),
+  fromChat: (_summary, promptTokens) => new MessageTranslator(promptTokens),
   shape: messagesShape,
   calibrate: calibrateMessages,
 }

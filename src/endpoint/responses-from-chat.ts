@@ -122,13 +122,15 @@ export class ResponseTranslator implements ReplyTranslator {
 
   #response(usage: MadeUsage | null): object {
     const status = this.#finish === null ? 'in_progress' : this.#finish === 'length' ? 'incomplete' : 'completed'
+    const tools = echoed(this.#request, 'tools') ?? []
     const echo = (key: string, otherwise: unknown = null): unknown => echoed(this.#request, key) ?? otherwise
     return {
       id: this.#id, created_at: this.#chat.created ?? Math.floor(Date.now() / 1000),
       incomplete_details: status === 'incomplete' ? { reason: 'max_output_tokens' } : null,
       instructions: echo('instructions'), metadata: echo('metadata'), model: this.#chat.model ?? echo('model'), object: 'response', output: [...this.#output],
-      parallel_tool_calls: echo('parallel_tool_calls', true), temperature: echo('temperature', 1), tool_choice: echo('tool_choice', 'auto'), tools: echo('tools', []),
-      top_p: echo('top_p', 1), background: false, max_output_tokens: echo('max_output_tokens'), max_tool_calls: echo('max_tool_calls'), previous_response_id: null,
+      parallel_tool_calls: echo('parallel_tool_calls', true), temperature: echo('temperature'),
+      tool_choice: Array.isArray(tools) && tools.length === 0 ? 'none' : echo('tool_choice', 'auto'), tools,
+      top_p: echo('top_p'), background: false, max_output_tokens: echo('max_output_tokens'), max_tool_calls: echo('max_tool_calls'), previous_response_id: null,
       prompt: null, reasoning: echo('reasoning'), service_tier: echo('service_tier', 'auto'), status, text: echo('text'), top_logprobs: null,
       truncation: echo('truncation', 'disabled'), usage: usage && usageOf(usage), user: echo('user'), presence_penalty: echo('presence_penalty', 0),
       frequency_penalty: echo('frequency_penalty', 0), kv_transfer_params: null, ec_transfer_params: null, input_messages: null, output_messages: null,
@@ -154,14 +156,19 @@ function doneItem(kind: Kind, id: string, text: string, status: string | null): 
     : { id, content: [partOf(kind, text)], role: 'assistant', status, type: 'message', phase: null }
 }
 
-/** What the engine did not say stays unsaid. */
-function usageOf({ prompt_tokens: input = 0, completion_tokens: output = 0, prompt_tokens_details: details }: MadeUsage): object {
-  const cached = details?.cached_tokens
+/**
+ * What the engine did not say stays unsaid. Clients that know the details take none of them at all, not one without its
+ * count (Codex: Option<{ reasoning_tokens: i64 }>); only what was written to the cache is not everywhere.
+ */
+function usageOf({ prompt_tokens: input = 0, completion_tokens: output = 0, prompt_tokens_details: details, completion_tokens_details: spent }: MadeUsage): object {
+  const { cached_tokens: cached, created_cache_tokens: created } = details ?? {}
+  const reasoning = spent?.reasoning_tokens
+  const written = typeof created === 'number' ? { cache_write_tokens: created } : {}
   return {
     input_tokens: input,
-    input_tokens_details: typeof cached === 'number' ? { cached_tokens: cached, cache_write_tokens: 0, input_tokens_per_turn: [], cached_tokens_per_turn: [] } : null,
+    input_tokens_details: typeof cached === 'number' ? { cached_tokens: cached, ...written, input_tokens_per_turn: [], cached_tokens_per_turn: [] } : null,
     output_tokens: output,
-    output_tokens_details: { reasoning_tokens: 0, tool_output_tokens: 0, output_tokens_per_turn: [], tool_output_tokens_per_turn: [] },
+    output_tokens_details: typeof reasoning === 'number' ? { reasoning_tokens: reasoning, tool_output_tokens: 0, output_tokens_per_turn: [], tool_output_tokens_per_turn: [] } : null,
     total_tokens: input + output,
   }
 }

@@ -14,6 +14,8 @@ export interface ReplyShape {
   /** The client did not ask to leave thinking out. */
   readonly showsThinking: boolean
   readonly keys: ReplyKeys
+  /** Of the fork's ids. */
+  readonly promptTokens: number
 }
 
 interface Completion {

@@ -85,7 +85,7 @@ class ForkExchange {
     this.#reject = reject
     const { summary, shape } = sending
     this.#completion = shape && new CompletionTranslator(shape)
-    this.#chat = shape && summary.endpoint.fromChat(summary)
+    this.#chat = shape && summary.endpoint.fromChat(summary, shape.promptTokens)
     this.#edit = summary.endpoint.edit(summary)
   }
 

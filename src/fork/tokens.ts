@@ -68,6 +68,7 @@ export async function planTokens(
       startsThinking: opening.trimEnd().endsWith(families[0]!.open.trimEnd()),
       showsThinking: wantsThinking(summary),
       keys: calibration.replyKeys,
+      promptTokens: ids.length,
     },
   }
 }

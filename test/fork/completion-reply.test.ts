@@ -6,7 +6,7 @@ import { thinkingFamilies } from '../../src/summary/thinking.ts'
 import type { SseEvent } from '../../src/wire/sse.ts'
 
 const shape: ReplyShape = {
-  families: thinkingFamilies.slice(0, 1), startsThinking: false, showsThinking: true,
+  families: thinkingFamilies.slice(0, 1), startsThinking: false, showsThinking: true, promptTokens: 3,
   keys: {
     reply: ['id', 'object', 'created', 'model', 'choices', 'usage', 'prompt_logprobs', 'prompt_token_ids', 'prompt_text'],
     choice: ['index', 'message', 'logprobs', 'finish_reason', 'stop_reason', 'token_ids'],

@@ -31,13 +31,13 @@ function shapesOf({ parts }: ChatReply): string[] {
   return [...new Set(parts.map((part) => JSON.stringify(shapeOf(part))))].sort()
 }
 
-/** Counts that completions do not give. */
-const uncounted = ['completion_tokens_details', 'created_cache_tokens', 'cache_creation_input_tokens']
+/** What completions do not say. */
+const unsaid = ['completion_tokens_details', 'created_cache_tokens', 'cache_creation_input_tokens', 'output_tokens_details', 'cache_write_tokens', 'temperature', 'top_p']
 
 function shapeOf(value: unknown, key = ''): unknown {
   if (Array.isArray(value)) return value.map((element) => shapeOf(element))
   if (typeof value !== 'object' || value === null) return key === 'finish_reason' || value === null ? value : typeof value
-  return Object.entries(value).filter(([name]) => !uncounted.includes(name)).map(([name, member]) => [name, shapeOf(member, name)])
+  return Object.entries(value).filter(([name]) => !unsaid.includes(name)).map(([name, member]) => [name, shapeOf(member, name)])
 }
 
 overEndpoints(t, async (t, spoken) => {
@@ -102,6 +102,19 @@ overEndpoints(t, async (t, spoken) => {
         t.strictSame(shapesOf(given), shapesOf(wanted), 'the same kinds of events, with the same members in the same order')
       })
     }
+  }
+
+  for (const [how, options] of [['whole', {}], ['streamed', streamed]] as const) {
+    t.test(`a ${how} reply counts what completions count and no more`, async (t) => {
+      const since = warmfork.since()
+      const { reply } = await forked(t, replies['thinking and text']!, options)
+      const { prompt } = JSON.parse(since.generations().at(-1)!.body.toString('utf8'))
+      const told = (key: string): unknown[] => [...reply.text.matchAll(new RegExp(`"${key}":(\\d+|null)`, 'g'))].map(([, value]) => JSON.parse(value!))
+      for (const key of ['reasoning_tokens', 'created_cache_tokens', 'cache_write_tokens', 'cache_creation_input_tokens']) t.strictSame(told(key).filter((value) => value !== null), [], key)
+      const [start] = reply.parts
+      if (start.type === 'message_start') t.strictSame(start.message.usage, { input_tokens: prompt.length, output_tokens: 0 })
+      if (spoken.endpoint.name === 'responses') t.equal(reply.parts.at(-1).response?.tool_choice ?? start.tool_choice, 'none')
+    })
   }
 
   for (const [what, { reply: scripted, code, options = {} }] of Object.entries(failing)) {
