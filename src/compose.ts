@@ -30,6 +30,7 @@ export interface Parts {
   readonly closing?: AbortSignal
 }
 
+/** Puts together what remembers, plans, sends and writes down, by the configuration; owns none of what it is given. */
 export function composeHandler(config: Config, { agents, upstream, ledger, registry, log, replyHeaders, closing }: Parts): ConversationHandler {
   const tenants = new Tenants(config.tenant.headers)
   const sources = { headers: config.conversation.headers, bodyFields: config.conversation.body_fields }

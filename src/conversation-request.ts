@@ -60,6 +60,7 @@ interface FoundPlace {
 const noPlace: FoundPlace = { place: null, fault: null }
 const faultWithoutPlace = (fault: unknown): FoundPlace => ({ place: null, fault })
 
+/** The handler of every POST to an endpoint of conversations; it answers each, and fails open (server.ts). */
 export function createConversationHandler(options: ConversationOptions): ConversationHandler {
   const { recogniser, records, mode, log } = options
   const warned = new Set<string | null>()

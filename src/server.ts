@@ -177,7 +177,7 @@ function createHttpServer(headerBytes: number, handler: (request: IncomingMessag
   return server
 }
 
-/** Fails open: a fault of the chat handler costs the client nothing as long as nothing was sent. */
+/** Fails open: a fault of the handler costs the client nothing as long as nothing was sent. */
 async function answerConversation(request: ClientRequest, endpoint: Endpoint, conversation: ConversationHandler, relay: Relay, log: Logger): Promise<void> {
   let passing: Promise<ReplyEnd> | undefined
   const watched: Relay = { pass: (...args) => (passing = relay.pass(...args)) }

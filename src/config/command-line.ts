@@ -18,6 +18,7 @@ export interface CommandLine {
   readonly faults: readonly string[]
 }
 
+/** @param args what stands behind the program's name */
 export function readCommandLine(args: readonly string[]): CommandLine {
   const { tokens } = parseArgs({
     args: [...args],

@@ -8,6 +8,7 @@ import { bytesOf, memberNamed } from '../wire/json-slices.ts'
 import type { ReadRequest } from './endpoint.ts'
 import { budgetOf } from './messages-to-chat.ts'
 
+/** The fork's body; `max_tokens` is the summary request's or what the plan leaves of it, as the endpoint requires one. */
 export function messagesForkBody(parts: ForkParts, settings: ForkSettings): Buffer {
   const { evidence, summary } = parts
   const own = option(evidence, 'tool_choice')
@@ -19,7 +20,7 @@ export function messagesForkBody(parts: ForkParts, settings: ForkSettings): Buff
     ...keptMembers(parts).filter((kept) => !overBudget?.equals(kept)),
     ...(toolChoice ? [member('tool_choice', toolChoice)] : []),
     ...answerMembers(summary),
-    // vLLM wants one.
+    // vLLM refuses a request without it.
     ...(limit.length === 0 && asked ? [member('max_tokens', bytesOf(summary.body, asked))] : limit),
   ])
 }

@@ -22,6 +22,10 @@ export function messagesShape(request: ReadRequest): string {
   return createHash('sha256').update(sample(request)).digest('base64url')
 }
 
+/**
+ * By the render endpoint, else by the prefix cache, else by counts of tokens alone: see Endpoint.calibrate.
+ * @param blockSize tokens of one cache block; without it the cache proves nothing
+ */
 export async function calibrateMessages(request: ReadRequest, calibrated: Calibrated, ask: Asking, blockSize: number | null = null): Promise<Calibration> {
   for (const dialect of dialects(request, calibrated.dialect)) {
     const calibration = await calibrateDialect(request, { ...calibrated, dialect }, ask, blockSize)

@@ -7,6 +7,7 @@ import { booleanOption, option, type WithMembers } from '../wire/chat-request.ts
 import { bytesOf } from '../wire/json-slices.ts'
 import type { ReadRequest } from './endpoint.ts'
 
+/** The fork's body; it asks for the messages too, whose token ids say what was prefilled. */
 export function responsesForkBody(parts: ForkParts, settings: ForkSettings): Buffer {
   const evidence = withItems(parts.evidence)
   const { summary } = parts

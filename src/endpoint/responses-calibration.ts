@@ -18,6 +18,7 @@ export function responsesShape(request: ReadRequest): string {
   return createHash('sha256').update(sample(request)).digest('base64url')
 }
 
+/** By the ids that a response of one token says it prefilled, else by the render endpoint: see Endpoint.calibrate. */
 export async function calibrateResponses(request: ReadRequest, calibrated: Calibrated, ask: Asking): Promise<Calibration> {
   const members = sample(request)
   const chat = responsesAsChat(object([members]))?.chat

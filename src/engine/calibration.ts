@@ -201,6 +201,7 @@ function dialects(prompt: Prompt): Dialect[] {
   return names.flatMap((renamesReasoning) => efforts.map((effortSetsThinking) => ({ renamesReasoning, effortSetsThinking })))
 }
 
+/** Whether two prompts are the same token ids. */
 export function sameIds(a: Uint32Array, b: Uint32Array): boolean {
   return a.length === b.length && a.every((id, i) => id === b[i])
 }

@@ -33,6 +33,11 @@ export interface Decided {
   readonly request: ReadRequest | null
 }
 
+/**
+ * Finds the evidence of a summary request and plans what is sent for it; ids that were learned go into the store.
+ * @param facts filled with what is found out, whatever the decision
+ * @param asker on whose behalf the engine is asked, and for how long
+ */
 export async function decide(
   planner: Planner, store: EvidenceStore, sources: ConversationIdSources, question: SummaryQuestion, facts: PlanFacts, asker: Asker,
 ): Promise<Decided> {

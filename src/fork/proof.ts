@@ -125,6 +125,7 @@ export function renderOwn(engine: Engine, request: ChatRequest, calibration: Cal
   return engine.render({ options: request, messages: ownMessages(request) }, calibration, generationPrompt, null, asker)
 }
 
+/** The reason for a rendering that the engine did not give. */
 export function reasonOf(fault: 'unavailable' | 'refused' | 'malformed'): Reason {
   return fault === 'malformed' ? 'token_ids_missing' : 'tokenize_unavailable'
 }

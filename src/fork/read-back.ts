@@ -8,6 +8,7 @@ import { bytesOf } from '../wire/json-slices.ts'
 import { forkMessages, ownMessages } from './build.ts'
 import type { ForkParts } from './parts.ts'
 
+/** @returns whether the engine would make of the fork the very messages and options that are proven */
 export function readsAsPlanned(parts: ForkParts): boolean {
   const { endpoint, body, chat } = parts.evidence
   // A chat request is its own chat form, and so is its fork.

@@ -31,6 +31,7 @@ export interface PlanFacts {
   max_tokens: number | null
 }
 
+/** Facts of a plan that has found out nothing yet. */
 export function noFacts(): PlanFacts {
   return {
     agent: null, conversation: null, placement: null, placement_detail: null, lost_placements: null, proof: null, common_prefix_tokens: null, head_messages: null,

@@ -23,6 +23,7 @@ export interface ReplyState {
   toolCalls: boolean
 }
 
+/** A reply of which nothing has come yet. */
 export function emptyReply(): ReplyState {
   return { finish: null, usage: null, error: false, severalChoices: false, done: false, content: '', thinking: '', toolCalls: false }
 }
