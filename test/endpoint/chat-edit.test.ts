@@ -76,6 +76,19 @@ t.test('usage that comes with the finish, or on every chunk, is null for who did
   t.equal(edited(merged, everything), merged)
 })
 
+t.test('an event that holds nothing but ids is not there for who did not ask for them', async (t) => {
+  const bare = 'data: {"id":"a","choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":null,"token_ids":[5]}]}\n\n'
+  t.equal(edited(bare), '')
+  t.equal(edited(role + bare + text + finish), edited(role + text + finish))
+  t.equal(edited(bare.replace('"token_ids":[5]}]', '"token_ids":[5]}],"usage":{"prompt_tokens":3}'), { usage: true, tokenIds: false }), '', 'continuous usage comes with the events that say something')
+  t.equal(edited(bare, everything), bare)
+  for (const [from, to] of [['"delta":{}', '"delta":{"content":""}'], ['"finish_reason":null', '"finish_reason":"stop"'], ['"logprobs":null', '"logprobs":{"content":[]}'], ['"id":"a"', '"prompt_token_ids":[1]']] as const) {
+    t.equal(edited(bare.replace(from, to)), bare.replace(from, to).replaceAll(/\[\d\]/g, 'null'), to)
+  }
+  const foreign = bare.replace(',"token_ids":[5]', '')
+  for (const stays of [foreign, bare.replace('[5]', 'null'), foreign.replace('"finish_reason":null,', ''), 'data: {"choices":[null,{"delta":{}}]}\n\n']) t.equal(edited(stays), stays)
+})
+
 t.test('a whole reply loses its ids and nothing else; its usage is everybody’s', async (t) => {
   const reply = '{"id":"a", "choices":[{"index":0,"message":{"content":"\\"token_ids\\":[1]","token_ids":[8]},"token_ids":[1,2]},{"token_ids":null},{"token_ids":[3]}],\n"usage":{"prompt_tokens":9007199254740993},"prompt_token_ids":[4,5],"prompt_logprobs":null}'
   const wanted = reply.replace('"token_ids":[1,2]', '"token_ids":null').replace('[3]', 'null').replace('[4,5]', 'null')

@@ -46,6 +46,8 @@ for (const [what, options] of Object.entries(asked)) {
     t.ok(engine.body.includes('"usage":{'), 'and for usage')
 
     let expected = engine.body.toString('utf8')
+    // An event without a word is there for its ids alone.
+    if (!ids) expected = expected.split('\n\n').filter((event) => !/"delta":\{\},"logprobs":null,"finish_reason":null/.test(event)).join('\n\n')
     if (!ids) expected = expected.replace(/"(prompt_token_ids|token_ids)":\[[\d,]*\]/g, '"$1":null')
     if ('stream' in options && !usage) expected = expected.split('\n\n').filter((event) => !event.includes('"choices":[]')).join('\n\n')
     t.equal(reply.text, expected)
