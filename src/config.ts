@@ -1,5 +1,5 @@
 // What can be configured: every key with its type, range and default. Sources and faults: config/.
-// zod is used here and nowhere else: traffic is never validated by a schema.
+// zod is used here and for agent files: traffic is never validated by a schema.
 
 import { z } from 'zod'
 import { upstreamUrlFault } from './config/upstream-url.ts'
