@@ -1,9 +1,12 @@
 // Takes out of a fork's reply what we asked for and the client did not: token ids become null, as vLLM answers who did
-// not ask, the events go that are there for them alone, and the usage event goes. Every other byte stays.
+// not ask, the events go that are there for them alone, and the usage event goes, all but the fingerprint that it took
+// from the finish. Every other byte stays.
 
-import { elementsOf, isNull, memberNamed, membersOf, skipSpace, type Member, type Slice } from '../wire/json-slices.ts'
+import { openAiErrors } from '../errors.ts'
+import { bytesOf, elementsOf, isNull, memberNamed, membersOf, skipSpace, type Member, type Slice } from '../wire/json-slices.ts'
 import type { SseEvent } from '../wire/sse.ts'
-import { eventWithNulls, spliceNulls } from './splice-nulls.ts'
+import type { ReplyEdit } from './endpoint.ts'
+import { eventWithMember, eventWithNulls, spliceNulls } from './splice-nulls.ts'
 
 /** What the client asked for itself. */
 export interface Asked {
@@ -19,21 +22,71 @@ interface Seen {
   readonly choices: readonly (readonly Member[])[] | null
 }
 
-/** A whole reply as the client is to see it. */
-export function editReply(json: Buffer, asked: Asked): Buffer {
-  return asked.tokenIds ? json : spliceNulls(json, idSlices(see(json)))
+export class ChatEdit implements ReplyEdit {
+  readonly #asked: Asked
+  /** The event with the finish, and comments behind it: they wait for the usage, which vLLM sends at once. */
+  #held: { readonly finish: SseEvent, readonly comments: Buffer[] } | null = null
+
+  constructor(asked: Asked) {
+    this.#asked = asked
+  }
+
+  reply(json: Buffer): Buffer {
+    return this.#asked.tokenIds ? json : spliceNulls(json, idSlices(see(json)))
+  }
+
+  event(event: SseEvent): Buffer | null {
+    if (event.data === null) {
+      if (this.#held === null) return event.raw
+      this.#held.comments.push(event.raw)
+      return null
+    }
+    const seen = see(event.data)
+    const usage = this.#asked.usage ? undefined : usageMember(seen)
+    // The event behind the finish holds usage and no choice (chat_completion/serving.py); some servers put both into one.
+    if (usage && seen.choices?.length === 0) {
+      const mark = set(seen.json, seen.members, fingerprint)
+      return this.#release(mark && bytesOf(seen.json, mark.whole))
+    }
+    if (!this.#asked.tokenIds && isForIds(seen)) return null
+    const before = this.rest()
+    if (!this.#asked.usage && lacksFingerprint(seen)) {
+      this.#held = { finish: event, comments: [] }
+      return before
+    }
+    const edited = this.#edited(event, seen)
+    return before ? Buffer.concat([before, edited]) : edited
+  }
+
+  rest(): Buffer | null {
+    return this.#release()
+  }
+
+  failed(code: string, message: string, type: string): Buffer {
+    return Buffer.concat([Buffer.from('data: '), openAiErrors.body(code, message, type), Buffer.from('\n\n')])
+  }
+
+  /** @param mark the fingerprint: where usage is asked for, vLLM says it with the usage and not with the finish (chat_completion/serving.py) */
+  #release(mark?: Buffer): Buffer | null {
+    if (this.#held === null) return null
+    const { finish, comments } = this.#held
+    this.#held = null
+    return Buffer.concat([this.#edited(mark ? eventWithMember(finish, mark) : finish), ...comments])
+  }
+
+  /** An event as the client is to see it. */
+  #edited(event: SseEvent, seen = see(event.data!)): Buffer {
+    const usage = this.#asked.usage ? undefined : usageMember(seen)
+    const slices = [...(this.#asked.tokenIds ? [] : idSlices(seen)), ...(usage ? [usage.value] : [])].sort((a, b) => a.start - b.start)
+    return eventWithNulls(event, slices)
+  }
 }
 
-/** An event as the client is to see it; null where it does not see it. */
-export function editEvent(event: SseEvent, asked: Asked): Buffer | null {
-  if (event.data === null) return event.raw
-  const seen = see(event.data)
-  const usage = asked.usage ? undefined : usageMember(seen)
-  // The event behind the finish holds usage and no choice (chat_completion/serving.py); some servers put both into one.
-  if (usage && seen.choices?.length === 0) return null
-  if (!asked.tokenIds && isForIds(seen)) return null
-  const slices = [...(asked.tokenIds ? [] : idSlices(seen)), ...(usage ? [usage.value] : [])].sort((a, b) => a.start - b.start)
-  return eventWithNulls(event, slices)
+const fingerprint = 'system_fingerprint'
+
+/** Whether it is the finish of a reply, without the engine's fingerprint. */
+function lacksFingerprint({ json, members, choices }: Seen): boolean {
+  return memberNamed(members, fingerprint) === undefined && (choices ?? []).some((choice) => set(json, choice, 'finish_reason') !== undefined)
 }
 
 function see(json: Buffer): Seen {

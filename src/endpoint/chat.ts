@@ -5,7 +5,7 @@ import { addEvent, addReply } from '../wire/chat-reply.ts'
 import { readChatRequest } from '../wire/chat-request.ts'
 import { readTokenIds } from '../wire/token-ids.ts'
 import { asksForTokenIds, asksForUsage, chatForkBody } from './chat-body.ts'
-import { editEvent, editReply } from './chat-edit.ts'
+import { ChatEdit } from './chat-edit.ts'
 import { chatOptions } from './chat-options.ts'
 import type { Endpoint } from './endpoint.ts'
 
@@ -32,12 +32,7 @@ export const chat: Endpoint = {
   },
   forkBody: chatForkBody,
   edit(summary) {
-    const asked = { usage: asksForUsage(summary.chat), tokenIds: asksForTokenIds(summary.chat) }
-    return {
-      reply: (json) => editReply(json, asked),
-      event: (event) => editEvent(event, asked),
-      failed: (code, message, type) => Buffer.concat([Buffer.from('data: '), openAiErrors.body(code, message, type), Buffer.from('\n\n')]),
-    }
+    return new ChatEdit({ usage: asksForUsage(summary.chat), tokenIds: asksForTokenIds(summary.chat) })
   },
   fromChat: () => null,
 }

@@ -77,8 +77,10 @@ export interface ReplyReading {
 export interface ReplyEdit {
   /** A whole reply as the client is to see it. */
   reply(json: Buffer): Buffer
-  /** An event as the client is to see it; null where it does not see it. */
+  /** An event as the client is to see it, behind what was held back for it; null where it does not see it, or not yet. */
   event(event: SseEvent): Buffer | null
+  /** What is held back for an event that does not come; null where nothing is. Not there where nothing ever is. */
+  rest?(): Buffer | null
   /**
    * The event that ends a stream which failed, behind those that the client has seen: none that it could take for success.
    * Code and type are names of ours, the message is one sentence that says what to do.

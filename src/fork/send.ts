@@ -17,6 +17,9 @@ const refusals: readonly number[] = [400, 404, 413, 422, 503]
 /** No error that an engine writes is longer: what is, goes on as it comes. */
 const maxErrorBytes = 64 * 1024
 
+/** The usage comes at once behind the finish, or not at all. */
+const finishHoldMs = 1_000
+
 export interface Sending {
   readonly upstream: Upstream
   readonly request: ClientRequest
@@ -171,6 +174,8 @@ class ForkExchange {
     const edited = this.#edit.event(event)
     if (edited) this.#write(edited)
     if (says) this.#release('forked')
+    // A finish that is held back for the usage behind it: a client that leaves there does not wait for one that never comes.
+    if (says && !edited) this.#holdTimer = setTimeout(() => this.#guarded(() => this.#writeRest()), finishHoldMs)
   }
 
   #onEnd(): void {
@@ -181,6 +186,7 @@ class ForkExchange {
         this.#verdict = this.#judge()
         return this.#fail(this.#verdict.valid ? 'summary_incomplete' : this.#verdict.reason)
       }
+      this.#writeRest()
       this.#write(this.#splitter.rest())
     }
     if (this.#mode === 'surface' && !this.#released) this.#translateError()
@@ -249,6 +255,12 @@ class ForkExchange {
       sendError(response, errors, 'upstream_reset', ['x-should-retry', 'false', ...this.#sending.decided('forked')])
     }
     this.#settle('surfaced')
+  }
+
+  /** What the edit holds back for an event that does not come. */
+  #writeRest(): void {
+    const rest = this.#edit.rest?.()
+    if (rest) this.#write(rest)
   }
 
   #write(bytes: Buffer): void {

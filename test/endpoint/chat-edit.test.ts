@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { editEvent, editReply, type Asked } from '../../src/endpoint/chat-edit.ts'
+import { ChatEdit, type Asked } from '../../src/endpoint/chat-edit.ts'
 import { SseSplitter } from '../../src/wire/sse.ts'
 import { holds } from '../helpers/property.ts'
 
@@ -14,7 +14,12 @@ function edited(stream: string | Buffer, asked: Asked = nothing, places: readonl
   const splitter = new SseSplitter()
   const cuts = [0, ...places.map((place) => place % (bytes.length + 1)).sort((a, b) => a - b), bytes.length]
   const events = cuts.slice(1).flatMap((to, i) => splitter.push(Buffer.from(bytes.subarray(cuts[i], to))))
-  return Buffer.concat([...events.map((event) => editEvent(event, asked) ?? Buffer.alloc(0)), splitter.rest()]).toString('latin1')
+  const edit = new ChatEdit(asked)
+  return Buffer.concat([...events.map((event) => edit.event(event) ?? Buffer.alloc(0)), edit.rest() ?? Buffer.alloc(0), splitter.rest()]).toString('latin1')
+}
+
+function editReply(json: Buffer, asked: Asked): Buffer {
+  return new ChatEdit(asked).reply(json)
 }
 
 function latin(text: string): string {
@@ -87,6 +92,33 @@ t.test('an event that holds nothing but ids is not there for who did not ask for
   }
   const foreign = bare.replace(',"token_ids":[5]', '')
   for (const stays of [foreign, bare.replace('[5]', 'null'), foreign.replace('"finish_reason":null,', ''), 'data: {"choices":[null,{"delta":{}}]}\n\n']) t.equal(edited(stays), stays)
+})
+
+t.test("the engine's fingerprint, which comes with the usage that was asked for, goes into the finish where it stands without", async (t) => {
+  const marked = usage.replace('}}', '},"system_fingerprint":"vllm-é, \\"x\\""}')
+  const given = finish.replace('}]}', '}],"system_fingerprint":"vllm-é, \\"x\\""}')
+  const wanted = edited(given)
+  t.equal(edited(finish + marked + end), wanted + latin(end))
+  t.equal(edited((finish + marked + end).replaceAll('\n', '\r\n')), (wanted + latin(end)).replaceAll('\n', '\r\n'))
+  t.equal(edited(finish + ': ping\n\n' + marked + end), wanted + latin(': ping\n\n' + end))
+  t.equal(edited(finish.replace('}]}', '}] }') + marked), edited(given.replace('}],"', '}] ,"')))
+  t.strictSame(JSON.parse(edited(finish.replace('"choices"', '\ndata: "choices"') + marked).slice(6)), JSON.parse(wanted.slice(6)), 'over several lines')
+  t.equal(edited(finish + marked, everything), latin(finish + marked), 'a client that asked for usage has it there')
+  for (const [what, stream] of Object.entries({
+    'nothing behind it': finish, 'no fingerprint': finish + usage, 'none said': finish + marked.replace(/"vllm.*"\}/, 'null}'), 'an end': finish + end,
+    'another event': finish + text + marked, 'one of its own': given.replace('vllm', 'own') + marked,
+  })) t.equal(edited(stream), edited(stream.includes('own') ? given.replace('vllm', 'own') : finish) + (what === 'an end' ? latin(end) : what === 'another event' ? edited(text) : ''), what)
+})
+
+t.test('a finish is held back for the next event alone, and is there for who asks for it', async (t) => {
+  const edit = new ChatEdit(nothing)
+  const [finished, pinged] = new SseSplitter().push(Buffer.from(finish + ': ping\n\n'))
+  t.equal(edit.rest(), null)
+  t.equal(edit.event(finished!), null)
+  t.equal(edit.event(pinged!), null)
+  t.equal(edit.rest()?.toString('latin1'), edited(finish) + ': ping\n\n')
+  t.equal(edit.rest(), null)
+  t.equal(edit.event(pinged!)?.toString(), ': ping\n\n')
 })
 
 t.test('a whole reply loses its ids and nothing else; its usage is everybody’s', async (t) => {

@@ -49,6 +49,9 @@ for (const [what, options] of Object.entries(asked)) {
     // An event without a word is there for its ids alone.
     if (!ids) expected = expected.split('\n\n').filter((event) => !/"delta":\{\},"logprobs":null,"finish_reason":null/.test(event)).join('\n\n')
     if (!ids) expected = expected.replace(/"(prompt_token_ids|token_ids)":\[[\d,]*\]/g, '"$1":null')
+    // The finish has the fingerprint that came with the usage.
+    const [fingerprint] = /,"system_fingerprint":"[^"]+"/.exec(expected)!
+    if ('stream' in options && !usage) expected = expected.replace(/"finish_reason":"stop"[^\n]*(?=\}\n)/, `$&${fingerprint}`)
     if ('stream' in options && !usage) expected = expected.split('\n\n').filter((event) => !event.includes('"choices":[]')).join('\n\n')
     t.equal(reply.text, expected)
     t.equal(reply.content, `\n\n${said}`)
@@ -59,3 +62,33 @@ for (const [what, options] of Object.entries(asked)) {
     t.type((await warmfork.outcome(reply))['engine_cached_tokens'], 'number')
   })
 }
+
+t.test('a finish whose usage does not come is not held back for long, and one of a reply that breaks off not sent', async (t) => {
+  const session = opencodeSession()
+  await warmfork.main(session)
+  await warmfork.chat({ ...session.summary, stream: true })
+  const [upToFinish] = tap.replies.findLast(({ target, requestBody }) => target === chatPath && isFork(requestBody))!.body.toString('utf8').split(/(?<="finish_reason":"stop".*\n\n)/)
+  for (const breaks of [false, true]) {
+    tap.answer = ({ url }, body, response) => {
+      if (url !== chatPath || !isFork(body)) return false
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write(`${upToFinish}: ping\n\n`)
+      if (breaks) setTimeout(() => response.destroy(), 50)
+      return true
+    }
+    const { response } = await warmfork.begin({ ...session.summary, stream: true })
+    let text = ''
+    await new Promise<void>((resolve) => {
+      response.on('data', (chunk: Buffer) => {
+        text += chunk.toString()
+        if (text.includes(': ping')) resolve()
+      })
+      response.on('error', () => resolve())
+      response.on('close', () => resolve())
+    })
+    tap.answer = undefined
+    t.equal(text.includes('"finish_reason":"stop"'), !breaks)
+    t.ok(text.includes('"What"'))
+    response.destroy()
+  }
+})

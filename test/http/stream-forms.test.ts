@@ -45,7 +45,9 @@ async function served(stream: string, cuts: readonly number[] = [], pauseMs = 0)
 
 /** What a client sees who asked for neither usage nor ids. */
 function edited(stream: string): string {
-  return stream.replace(/data: ?\{[^\r\n]*"delta":\{\},"logprobs":null,"finish_reason":null[^\r\n]*\}(\r\n\r\n|\n\n|\r\r)/g, '')
+  const [fingerprint] = /,"system_fingerprint":"[^"]+"/.exec(stream)!
+  return stream.replace(/"finish_reason":"stop"[^\r\n]*(?=\}[\r\n])/, `$&${fingerprint}`)
+    .replace(/data: ?\{[^\r\n]*"delta":\{\},"logprobs":null,"finish_reason":null[^\r\n]*\}(\r\n\r\n|\n\n|\r\r)/g, '')
     .replace(/"(prompt_token_ids|token_ids)":\[[\d,]*\]/g, '"$1":null')
     .replace(/data: ?\{[^\r\n]*"choices":\[\],[^\r\n]*\}(\r\n\r\n|\n\n|\r\r)/, '')
 }

@@ -82,6 +82,9 @@ t.test('a client that asks for no usage gets none', async (t) => {
   const { reply } = await forked(t, { reasoning: 'I look.', content: 'Done.' }, { stream: true })
   t.notOk(reply.text.includes('"usage"'))
   t.notOk(reply.parts.some(({ choices }) => choices.length === 0))
+  const chat = await fromChat({ reasoning: 'I look.', content: 'Done.' }, { stream: true })
+  t.equal(reply.parts.at(-1).system_fingerprint, chat.parts.at(-1).system_fingerprint)
+  t.strictSame(Object.keys(reply.parts.at(-1)), Object.keys(chat.parts.at(-1)))
   t.type((await warmfork.outcome(reply))['engine_cached_tokens'], 'number')
 })
 
