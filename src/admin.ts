@@ -1,10 +1,8 @@
 // The pages of warmfork itself, on a port of their own: never reachable through the traffic port, never about content.
 
 import Fastify, { type FastifyInstance } from 'fastify'
+import { askReadiness } from './engine/readiness.ts'
 import type { Upstream } from './relay/types.ts'
-
-/** How long the engine may take to answer GET /health, in ms. */
-const readyWithinMs = 2_000
 
 /** What the root answers to who looks around. */
 const contents = [
@@ -22,10 +20,6 @@ export interface AdminOptions {
   readonly recentReceipts: () => readonly unknown[]
 }
 
-type Readiness =
-  | { readonly ready: true }
-  | { readonly ready: false; readonly reason: 'engine_unreachable' | 'engine_silent' | 'engine_unhealthy' }
-
 /** The admin server; call `listen` with host and port, and `close`. */
 export function createAdminServer(options: AdminOptions): FastifyInstance {
   const app = Fastify({ forceCloseConnections: true })
@@ -35,7 +29,7 @@ export function createAdminServer(options: AdminOptions): FastifyInstance {
   app.get('/healthz', () => ({ status: 'ok' }))
 
   app.get('/readyz', async (_request, reply) => {
-    const readiness = await askEngine(options.upstream)
+    const readiness = await askReadiness(options.upstream)
     return reply.code(readiness.ready ? 200 : 503).send(readiness)
   })
 
@@ -47,27 +41,4 @@ export function createAdminServer(options: AdminOptions): FastifyInstance {
   app.get('/receipts', () => options.recentReceipts())
 
   return app
-}
-
-function askEngine(upstream: Upstream): Promise<Readiness> {
-  return new Promise((resolve) => {
-    const answer = (readiness: Readiness) => {
-      clearTimeout(timer)
-      resolve(readiness)
-    }
-    const exchange = upstream.exchange(
-      { method: 'GET', target: '/health', headers: [], body: Buffer.alloc(0) },
-      {
-        head: (status) => answer(status === 200 ? { ready: true } : { ready: false, reason: 'engine_unhealthy' }),
-        data() {},
-        end() {},
-        fault: () => answer({ ready: false, reason: 'engine_unreachable' }),
-      },
-      { retryReused: true },
-    )
-    const timer = setTimeout(() => {
-      exchange.abort()
-      answer({ ready: false, reason: 'engine_silent' })
-    }, readyWithinMs)
-  })
 }

@@ -9,7 +9,10 @@ import type { Config } from './config.ts'
 import { readTlsCa } from './config/tls-ca.ts'
 import { upstreamOrigin } from './config/upstream-url.ts'
 import { composeHandler } from './compose.ts'
+import { askAtStart } from './engine/readiness.ts'
 import { Ledger } from './receipt/ledger.ts'
+import { faultFields } from './relay/fault.ts'
+import { Presence } from './relay/presence.ts'
 import { createTrafficMetrics } from './relay/traffic-metrics.ts'
 import { createConnect, createUpstream } from './relay/upstream.ts'
 import { createTrafficServer, type TrafficServer } from './server.ts'
@@ -51,7 +54,8 @@ export async function startApp(config: Config, log: Logger): Promise<App> {
   const agents = knownAgents(config.agents.directory)
   const ca = config.upstream.tls_ca === null ? [] : readTlsCa(config.upstream.tls_ca)
   const engine = await startEngine(config)
-  const address = { origin: engine.origin, connectTimeoutMs: config.upstream.connect_timeout_ms, ca }
+  const presence = new Presence(log)
+  const address = { origin: engine.origin, connectTimeoutMs: config.upstream.connect_timeout_ms, ca, presence }
   const upstream = createUpstream(address)
   const replyHeaders = config.simulator ? ['x-warmfork-simulator', 'true'] : []
 
@@ -65,6 +69,13 @@ export async function startApp(config: Config, log: Logger): Promise<App> {
   const connections = { clients: () => traffic.connections(), upstream: () => upstream.connections() }
   const traffic: TrafficServer = createTrafficServer({ config, upstream, connect: createConnect(address), metrics: createTrafficMetrics(registry, connections), conversation, log, replyHeaders })
   const admin = createAdminServer({ upstream, metrics, recentReceipts: () => ledger.recent() })
+
+  /** The first question, on a connection of its own: it leaves nothing in the pool that clients share. */
+  const askAlone = async () => {
+    const alone = createUpstream(address)
+    await askAtStart(alone, presence, log, { connectMs: address.connectTimeoutMs, signal: closing.signal })
+    await alone.close()
+  }
 
   // The admin pages answer as long as replies drain, and close last.
   const close = async (graceMs: number) => {
@@ -81,6 +92,7 @@ export async function startApp(config: Config, log: Logger): Promise<App> {
       { url, admin_url: adminUrl, upstream: upstream.origin, fork_mode: config.fork.mode, simulator: config.simulator },
       config.simulator ? 'listening, with the simulator in place of an engine' : 'listening',
     )
+    void askAlone().catch((error: unknown) => log.warn(faultFields(error), 'the engine could not be asked at the start'))
     return { url, adminUrl, close }
   } catch (error) {
     await close(0)

@@ -4,6 +4,7 @@
 import type { Socket } from 'node:net'
 import { rootCertificates } from 'node:tls'
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
+import type { Presence } from './presence.ts'
 import type { Exchange, ExchangeHandler, Outgoing, Upstream } from './types.ts'
 
 /** Idle sockets are closed after this many ms: before uvicorn closes its own at 5 s. */
@@ -68,6 +69,8 @@ export interface UpstreamOptions {
   readonly connectTimeoutMs: number
   /** Certificates that count beside the public authorities'. */
   readonly ca?: readonly string[]
+  /** Told of every connection that was made or could not be. */
+  readonly presence?: Presence
 }
 
 /** Opens connections to the engine that are no part of its pool: for other protocols than HTTP. */
@@ -88,8 +91,8 @@ export function createConnect(options: UpstreamOptions): Connect {
   }
 }
 
-function createConnector({ connectTimeoutMs, ca = [] }: UpstreamOptions): buildConnector.connector {
-  return buildConnector({
+function createConnector({ connectTimeoutMs, ca = [], presence }: UpstreamOptions): buildConnector.connector {
+  const connector = buildConnector({
     timeout: connectTimeoutMs,
     allowH2: false,
     // A name with several addresses is tried at all of them.
@@ -97,6 +100,17 @@ function createConnector({ connectTimeoutMs, ca = [] }: UpstreamOptions): buildC
     // Given any, Node forgets its own.
     ...(ca.length > 0 && { ca: [...rootCertificates, ...ca] }),
   })
+  if (!presence) return connector
+  return (target, done) => {
+    const begunAt = performance.now()
+    connector(target, (...result) => {
+      const [error] = result
+      if (error === null) presence.reached()
+      // That this process has no descriptor left says nothing about the engine.
+      else if (!outOfDescriptors(error)) presence.failed(error, begunAt)
+      done(...result)
+    })
+  }
 }
 
 /** The engine behind one address, and how many connections to it are open. */

@@ -51,7 +51,7 @@ export interface Stage extends Teardown {
 }
 
 /** What warmfork asks an engine on its own account. No row sends any of it. */
-const ownQuestions = ['GET /metrics', 'GET /version', 'GET /v1/models', 'POST /tokenize', 'POST /detokenize']
+const ownQuestions = ['GET /health', 'GET /metrics', 'GET /version', 'GET /v1/models', 'POST /tokenize', 'POST /detokenize']
 
 export function stageFor(t: Teardown, start: StartProxy): Stage {
   const stage: Stage = {
