@@ -17,8 +17,9 @@ import { ReceivedRequest } from './relay/received.ts'
 import { createRelay } from './relay/relay.ts'
 import { errorReplyBytes } from './relay/respond.ts'
 import { createRoutes } from './relay/routes.ts'
-import { asksForWebsocket, tunnel, type Tunnel } from './relay/websocket.ts'
 import type { TrafficMetrics } from './relay/traffic-metrics.ts'
+import { takeUpgraded, type Upgraded } from './relay/upgraded.ts'
+import { asksForWebsocket, tunnel } from './relay/websocket.ts'
 import type { Connect } from './relay/upstream.ts'
 import type { ClientRequest, ConversationHandler, Relay, ReplyEnd, Upstream } from './relay/types.ts'
 
@@ -74,7 +75,7 @@ export function createTrafficServer(options: TrafficOptions): TrafficServer {
   let connections!: Connections
   const app = Fastify({
     serverFactory() {
-      server = createHttpServer(config.limits.header_bytes, receive)
+      server = createHttpServer(config.limits.header_bytes, receive, mayUpgrade)
       connections = trackConnections(server, config.limits.connections)
       // Older versions of Node cannot leave other upgrades to the HTTP server: there no websocket is made.
       if (options.connect && 'shouldUpgradeCallback' in server) server.on('upgrade', (request, socket: Socket, head) => openTunnel(options.connect!, request, socket, head))
@@ -123,14 +124,19 @@ export function createTrafficServer(options: TrafficOptions): TrafficServer {
     else await relay.pass(whole)
   }
 
-  const tunnels = new Set<Tunnel>()
+  const upgraded = new Set<Upgraded>()
+
+  /** Behind a reply that is not finished both would be written at once: there the request passes without its upgrade. */
+  function mayUpgrade(request: IncomingMessage): boolean {
+    return asksForWebsocket(request) && connections.unfinished(request.socket).length === 0
+  }
 
   function openTunnel(connect: Connect, request: IncomingMessage, socket: Socket, head: Buffer): void {
+    const client = takeUpgraded(socket, upgraded)
     connections.leave(socket)
-    if (!connections.admits(socket)) return void socket.end(errorReplyBytes('too_many_connections', replyHeaders))
-    if (mayPass(request.url!) === undefined) return void socket.end(errorReplyBytes('route_not_allowed', replyHeaders))
-    const opened: Tunnel = tunnel(connect, request, socket, head, replyHeaders, () => tunnels.delete(opened))
-    tunnels.add(opened)
+    if (!connections.admits(socket)) return client.endWith(errorReplyBytes('too_many_connections', replyHeaders))
+    if (mayPass(request.url!) === undefined) return client.endWith(errorReplyBytes('route_not_allowed', replyHeaders))
+    tunnel(connect, request, client, head, replyHeaders)
   }
 
   return {
@@ -145,7 +151,7 @@ export function createTrafficServer(options: TrafficOptions): TrafficServer {
       connections.drain()
       const timer = setTimeout(() => {
         server.closeAllConnections()
-        for (const tunnel of tunnels) tunnel.destroy()
+        for (const client of upgraded) client.destroy()
       }, graceMs)
       await closed
       clearTimeout(timer)
@@ -154,7 +160,11 @@ export function createTrafficServer(options: TrafficOptions): TrafficServer {
   }
 }
 
-function createHttpServer(headerBytes: number, handler: (request: IncomingMessage, response: ServerResponse) => void): Server {
+function createHttpServer(
+  headerBytes: number,
+  handler: (request: IncomingMessage, response: ServerResponse) => void,
+  mayUpgrade: (request: IncomingMessage) => boolean,
+): Server {
   const server = createServer(
     {
       keepAliveTimeout: keepAliveTimeoutMs,
@@ -168,7 +178,7 @@ function createHttpServer(headerBytes: number, handler: (request: IncomingMessag
       // Node would answer an empty 400, which agents may take for an overflow; the host is made anew anyway.
       requireHostHeader: false,
       // Any other upgrade, as Java's client asks for one to HTTP/2, is not made, and its request passes without.
-      shouldUpgradeCallback: asksForWebsocket,
+      shouldUpgradeCallback: mayUpgrade,
     },
     handler,
   )
