@@ -98,10 +98,10 @@ t.test('a header and an endpoint are traits like any other, and a header spares 
 
 const known = new Recogniser(loadAgents(builtInAgents))
 
-/** The name of the built-in agent whose summary a request is taken for, or its kind. */
+/** The name of the built-in agent whose summary a request is taken for, if only beside what is recorded; else its kind. */
 function takenFor(body: object): string {
   const found = known.recognise({}, readRequest(body))
-  return found.kind === 'summary' ? found.agent!.agent : found.kind
+  return 'agent' in found && found.agent ? found.agent.agent : found.kind
 }
 
 for (const { agent, traits, file } of loadAgents(builtInAgents).filter(({ traits }) => traits.system === undefined && traits.header === undefined)) {
