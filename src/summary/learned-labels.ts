@@ -43,9 +43,9 @@ export class LearnedLabels {
     this.#each = labels.map((label, i) => ({ label: label.replaceAll(anyName, '…'), looks: new RegExp(`(?<=\\n)${sources[i]}`, 'u') }))
   }
 
-  /** A stretch of a transcript without them. */
+  /** A stretch of a transcript with a mark in the place of each. */
   without(stretch: string): string {
-    return this.isEmpty ? stretch : stretch.replace(this.#any, '')
+    return this.isEmpty ? stretch : stretch.replace(this.#any, anyName)
   }
 
   /** Those that stand in a stretch of a transcript. */

@@ -6,7 +6,7 @@ import type { ChatRequest } from '../wire/chat-request.ts'
 import { earlierSummary } from './earlier-summary.ts'
 import { LearnedLabels, learnLabels } from './learned-labels.ts'
 import { indexWithin, isInsideWord, sharedEnd, sharedLength } from './text-search.ts'
-import { isLabel, labelFollows, type Labels } from './transcript-labels.ts'
+import { isLabel, labelFollows, shapeOf, type Labels } from './transcript-labels.ts'
 import { beginningsOf, forms, telling, unitAt, type Piece, type Unit } from './transcript-pieces.ts'
 
 export interface Alignment {
@@ -85,14 +85,20 @@ interface Claim {
   readonly end: number
   readonly found: boolean
   readonly blank: boolean
-  readonly gaps: readonly string[]
+  readonly gaps: readonly Gap[]
+}
+
+/** What stands in front of a match. */
+interface Gap {
+  readonly gap: string
+  readonly shape: string
+  readonly labels: Labels
 }
 
 function alignFrom(transcript: string, evidence: ChatRequest, firstIndex: number, start: number, learned: LearnedLabels): Alignment {
   const claims: Claim[] = []
   let at = start
   let words: ReadonlySet<string> = new Set()
-  const told = new Set<string>()
   for (let index = firstIndex; index < evidence.messages.length;) {
     const unit = unitAt(evidence, index)
     const around: Labels = { words: new Set([...words, ...unit.labels]), learned }
@@ -101,14 +107,17 @@ function alignFrom(transcript: string, evidence: ChatRequest, firstIndex: number
     const { matched, end, gaps } = match
     // Where results are blank, nothing but labels stands between a call and what follows, and no result of another call.
     if (matched && claims.findLast(({ found }) => found)?.blank && (match.first === 'result' || !isLabel(gaps[0]!, plainly(around)))) break
-    claims.push({ unit, end, found: matched, blank: match.blank, gaps: gaps.flatMap((gap) => worthKeeping(gap, around, told)) })
+    claims.push({ unit, end, found: matched, blank: match.blank, gaps: gaps.map((gap) => ({ gap, shape: shapeOf(gap, around), labels: around })) })
     index = unit.to
     at = end
     words = matched ? unit.labels : around.words
   }
   dropUnproven(transcript, claims)
   const ends = claims.flatMap(({ unit, end }) => Array<number>(unit.to - unit.from).fill(end))
-  const extras = claims.flatMap(({ unit, gaps }) => gaps.map((text) => ({ text, after: unit.from - firstIndex })))
+  const shapes = Map.groupBy(claims.flatMap(({ gaps }) => gaps), ({ shape }) => shape)
+  const told = new Set<string>()
+  const extras = claims.flatMap(({ unit, gaps }) => gaps.flatMap((gap) =>
+    worthKeeping(gap, shapes.get(gap.shape)!.length > 1, told).map((text) => ({ text, after: unit.from - firstIndex }))))
   return { start, ends, found: claims.reduce((sum, { unit, found }) => sum + (found ? unit.to - unit.from : 0), 0), extras }
 }
 
@@ -117,10 +126,16 @@ function plainly({ words }: Labels): Labels {
   return { words, learned: none }
 }
 
-/** What a gap says: nothing where it is a label, and a label of the agent's own is kept where it stands first. */
-function worthKeeping(gap: string, labels: Labels, told: Set<string>): string[] {
+/** Words on several lines. */
+const hasLines = /[\p{L}\p{N}].*\n[^]*[\p{L}\p{N}]/u
+
+/**
+ * What a gap says: nothing where it is a label, and a label of the agent's own is kept where it stands first. What has the
+ * lines of several labels and stands in one place alone is a message that says what a label says.
+ */
+function worthKeeping({ gap, labels }: Gap, comesAgain: boolean, told: Set<string>): string[] {
+  if (!isLabel(gap, labels) || (!comesAgain && hasLines.test(gap))) return [gap]
   if (isLabel(gap, plainly(labels))) return []
-  if (!isLabel(gap, labels)) return [gap]
   const news = labels.learned.in(gap).filter((label) => !told.has(label))
   for (const label of news) told.add(label)
   return news
@@ -271,9 +286,10 @@ function callAt(transcript: string, piece: Piece, { from, limit, labels, isFirst
     let end = start + name.length
     const shown = values.every((_, i) => {
       const match = textAt(transcript, piece, i + 1, true, 'value', { from: end, limit: end + maxInside, labels })
-      if (!match || !isLabel(`(${transcript.slice(end, match.start)}`, labels)) return false
+      const before = match && transcript.slice(end, match.start)
+      if (!match || !isLabel(`(${before}`, labels)) return false
       end = match.end
-      inside.push(...match.inside)
+      inside.push(before!, ...match.inside)
       return true
     })
     if (shown) return { start, end, inside }

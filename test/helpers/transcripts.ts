@@ -199,3 +199,14 @@ export function uniqueWords(text: string): string[] {
 export function groupEnds(messages: readonly Message[]): number[] {
   return messages.flatMap((_, i) => (messages[i + 1]?.role === 'tool' || messages[i]!.tool_calls !== undefined ? [] : [i + 1]))
 }
+
+/** Enough said for labels that no table knows to show what they are. */
+export const introduction: readonly Message[] = [1, 2, 3].flatMap((round): Message[] => [
+  { role: 'user', content: `Is the record number ${round} of the cache slow?` },
+  {
+    role: 'assistant', content: `Record ${round} is read now.`,
+    tool_calls: ['read_file', 'bash'].map((name) => ({ id: `intro_${round}_${name}`, type: 'function', function: { name, arguments: JSON.stringify({ path: `records/number-${round}.txt` }) } })),
+  },
+  ...['read_file', 'bash'].map((name): Message => ({ role: 'tool', tool_call_id: `intro_${round}_${name}`, content: `${name} says ${round * 17} ms` })),
+  { role: 'assistant', content: `It takes ${round * 17} ms.` },
+])

@@ -185,6 +185,26 @@ t.test('a refusal whose rest is missing does not look whole [case 9]', async (t)
     await proxy.server.close(50)
     t.match(await answer, { text: /part$/, how: 'ECONNRESET' })
   })
+  t.test('without length or chunks, and read slowly, it is whole', async (t) => {
+    const size = 32 * 1024 * 1024
+    const engine = await startRawEngine(t, ({ socket }) => {
+      socket.write(`${head}\r\n`)
+      socket.end(Buffer.alloc(size))
+    })
+    const proxy = await startProxy(t, engine.origin)
+    const client = await openStubborn(proxy.port)
+    client.on('data', () => {
+      client.pause()
+      setTimeout(() => client.resume(), 3)
+    })
+    const answer = ending(client)
+    client.write(handshake())
+    const { text, how } = await answer
+    t.equal(how, 'end')
+    t.equal(text.length - text.indexOf('\r\n\r\n') - 4, size)
+    await nothingStays(t, proxy, 3_000, engine.open)
+    client.destroy()
+  })
   t.test('without length or chunks, and read too late', async (t) => {
     const size = 32 * 1024 * 1024
     const engine = await startRawEngine(t, ({ socket }) => {

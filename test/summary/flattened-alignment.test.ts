@@ -7,7 +7,7 @@ import { hasOpenGroup } from '../../src/summary/tool-groups.ts'
 import { readRequest } from '../helpers/chat-requests.ts'
 import type { Message } from '../helpers/conversation.ts'
 import { holds } from '../helpers/property.ts'
-import { flattenings, groupEnds, turns, uniqueWords, type Flattening } from '../helpers/transcripts.ts'
+import { flattenings, groupEnds, introduction, turns, uniqueWords, type Flattening } from '../helpers/transcripts.ts'
 
 const system: Message = { role: 'system', content: 'You work in a shared folder.' }
 const instruction = 'Write down what happened above, so that another can go on. Keep names and numbers.'
@@ -32,17 +32,6 @@ function lost(request: object, messages: readonly Message[], { turns, directive 
   const there = JSON.stringify(messages.slice(0, turns)) + directive
   return uniqueWords(JSON.stringify(request)).filter((word) => !there.includes(word))
 }
-
-/** Enough said for labels that no table knows to show what they are. */
-const introduction: readonly Message[] = [1, 2, 3].flatMap((round): Message[] => [
-  { role: 'user', content: `Is the record number ${round} of the cache slow?` },
-  {
-    role: 'assistant', content: `Record ${round} is read now.`,
-    tool_calls: ['read_file', 'bash'].map((name) => ({ id: `intro_${round}_${name}`, type: 'function', function: { name, arguments: JSON.stringify({ path: `records/number-${round}.txt` }) } })),
-  },
-  ...['read_file', 'bash'].map((name): Message => ({ role: 'tool', tool_call_id: `intro_${round}_${name}`, content: `${name} says ${round * 17} ms` })),
-  { role: 'assistant', content: `It takes ${round * 17} ms.` },
-])
 
 for (const [name, flattening] of Object.entries(flattenings)) {
   const talks = flattening.ownLabels ? turns.map((messages) => [...introduction, ...messages]) : turns
