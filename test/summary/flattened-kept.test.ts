@@ -64,10 +64,10 @@ function withResult(messages: readonly Message[], at: number, note: string): Mes
 /** None that is also the name of a call or a word of its arguments: such words are counted where the calls stand. */
 const notes = [
   '👍', '✅ ✅', '???', '!', '42', '-1', '+1', '$5', '漢', 'No.', 'yes', 'ok?', 'Keep it.',
-  'tool', 'user', 'error', 'result: false', 'the output is 7',
+  'error', 'result: false', 'the output is 7',
 ]
 /** Shaped like labels, so that they are told from one only where a whole message of them is told. */
-const shaped = ['id 7', '3 lines', 'line 12', 'success', '(success)', '**success**', '"success"', '...', '?']
+const shaped = ['tool', 'user', 'id 7', '3 lines', 'line 12', 'success', '(success)', '**success**', '"success"', '...', '?']
 
 for (const [name, flattening] of Object.entries(flattenings)) {
   const talks = flattening.ownLabels ? turns.map((messages) => [...introduction, ...messages]) : turns
