@@ -24,6 +24,11 @@ export const errorDefinitions = {
     type: 'invalid_request_error',
     message: 'What arrived is not valid HTTP/1.1. Check the client or the proxy in front of warmfork.',
   },
+  expectation_failed: {
+    status: 417,
+    type: 'invalid_request_error',
+    message: 'warmfork meets no expectation but 100-continue. Send the request without the header expect.',
+  },
   request_timeout: {
     status: 408,
     type: 'invalid_request_error',

@@ -77,6 +77,11 @@ export function createTrafficServer(options: TrafficOptions): TrafficServer {
     serverFactory() {
       server = createHttpServer(config.limits.header_bytes, receive, mayUpgrade)
       connections = trackConnections(server, config.limits.connections)
+      server.on('checkExpectation', (request, response) => {
+        response.shouldKeepAlive = false
+        refuse(request, response, errorsAt(mayPass(request.url!)), 'expectation_failed', replyHeaders)
+      })
+      server.on('connect', (_request, socket: Socket) => refuseTunnel(takeUpgraded(socket, upgraded)))
       // Older versions of Node cannot leave other upgrades to the HTTP server: there no websocket is made.
       if (options.connect && 'shouldUpgradeCallback' in server) server.on('upgrade', (request, socket: Socket, head) => openTunnel(options.connect!, request, socket, head))
       return server
@@ -129,6 +134,14 @@ export function createTrafficServer(options: TrafficOptions): TrafficServer {
   /** Behind a reply that is not finished both would be written at once: there the request passes without its upgrade. */
   function mayUpgrade(request: IncomingMessage): boolean {
     return asksForWebsocket(request) && connections.unfinished(request.socket).length === 0
+  }
+
+  /** A CONNECT, behind the replies of the requests in front of it. */
+  function refuseTunnel(client: Upgraded): void {
+    const before = connections.unfinished(client.socket).at(-1)
+    if (before) return void before.once('close', () => refuseTunnel(client))
+    connections.leave(client.socket)
+    client.endWith(errorReplyBytes('route_not_allowed', replyHeaders))
   }
 
   function openTunnel(connect: Connect, request: IncomingMessage, socket: Socket, head: Buffer): void {

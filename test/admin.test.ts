@@ -3,7 +3,7 @@ import t from 'tap'
 import { createAdminServer } from '../src/admin.ts'
 import { createUpstream } from '../src/relay/upstream.ts'
 import { send } from './helpers/http.ts'
-import { reply, type Script, startRawEngine } from './helpers/raw-engine.ts'
+import { head, reply, type Script, startRawEngine } from './helpers/raw-engine.ts'
 
 async function startAdmin(t: { teardown(handler: () => Promise<void>): unknown }, origin: string): Promise<number> {
   const upstream = createUpstream({ origin, connectTimeoutMs: 1_000 })
@@ -61,4 +61,11 @@ t.test('ready means that the engine answers its health route in time', { timeout
     await engine.close()
     if (what === 'silent') t.type(await engine.requests[0]!.closed, 'number', 'the question was given up')
   }
+})
+
+t.test('a health check whose body does not end is given up, and shutting down does not wait for it', { timeout: 30_000 }, async (t) => {
+  const engine = await startRawEngine(t, ({ socket }) => socket.write(head('200 OK', ['transfer-encoding', 'chunked'])))
+  const port = await startAdmin(t, engine.origin)
+  t.equal((await send(port, { method: 'GET', target: '/readyz' })).status, 200)
+  t.type(await engine.requests[0]!.closed, 'number')
 })

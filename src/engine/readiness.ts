@@ -18,25 +18,25 @@ export type Readiness =
  */
 export function askReadiness(upstream: Upstream, { connectMs = 0, signal }: { connectMs?: number, signal?: AbortSignal } = {}): Promise<Readiness> {
   return new Promise((resolve) => {
-    const settle = (readiness: Readiness): void => {
+    const over = (): void => {
       clearTimeout(timer)
-      resolve(readiness)
+      signal?.removeEventListener('abort', giveUp)
     }
-    const over = (): void => signal?.removeEventListener('abort', giveUp)
     const giveUp = (): void => {
       over()
       exchange.abort()
-      settle({ ready: false, reason: 'engine_silent' })
+      resolve({ ready: false, reason: 'engine_silent' })
     }
     const exchange = upstream.exchange(
       { method: 'GET', target: '/health', headers: [], body: Buffer.alloc(0) },
       {
-        head: (status) => settle(status === 200 ? { ready: true } : { ready: false, reason: 'engine_unhealthy' }),
+        // Its body must end in time too: the answer is known by then, the connection is not free.
+        head: (status) => resolve(status === 200 ? { ready: true } : { ready: false, reason: 'engine_unhealthy' }),
         data() {},
         end: over,
         fault() {
           over()
-          settle({ ready: false, reason: 'engine_unreachable' })
+          resolve({ ready: false, reason: 'engine_unreachable' })
         },
       },
       { retryReused: true },

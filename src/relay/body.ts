@@ -39,7 +39,7 @@ export async function readBody(request: IncomingMessage, limitBytes: number): Pr
     }
     // Only the first of them counts; to take the others back costs more than to let them come.
     request.on('data', onData)
-    request.once('end', () => resolve({ kind: 'whole', body: joined(chunks, length) }))
+    request.once('end', () => length <= limitBytes && resolve({ kind: 'whole', body: joined(chunks, length) }))
     request.once('close', () => resolve({ kind: 'gone' }))
   })
 }

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import { rootCertificates } from 'node:tls'
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import type { Presence } from './presence.ts'
-import type { Exchange, ExchangeHandler, Outgoing, Upstream } from './types.ts'
+import type { Exchange, ExchangeHandler, Outgoing, Upstream, UpstreamFault } from './types.ts'
 
 /** Idle sockets are closed after this many ms: before uvicorn closes its own at 5 s. */
 const keepAliveMs = 4_000
@@ -152,7 +152,7 @@ export function createUpstream(options: UpstreamOptions): Upstream & { connectio
  * @param error of a fault 'unreachable'
  */
 export function connectTimedOut(error: Error): boolean {
-  const code = 'code' in error ? error.code : undefined
+  const code = codeOf(error)
   return code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT'
 }
 
@@ -161,8 +161,12 @@ export function connectTimedOut(error: Error): boolean {
  * @param error of a fault 'unreachable'
  */
 export function outOfDescriptors(error: Error): boolean {
-  const code = 'code' in error ? error.code : undefined
+  const code = codeOf(error)
   return code === 'EMFILE' || code === 'ENFILE'
+}
+
+function codeOf(error: Error): unknown {
+  return 'code' in error ? error.code : undefined
 }
 
 class RunningExchange implements Exchange, Dispatcher.DispatchHandler {
@@ -176,7 +180,8 @@ class RunningExchange implements Exchange, Dispatcher.DispatchHandler {
   #writtenAt = 0
   #onReusedSocket = false
   #byteArrived = false
-  #headArrived = false
+  /** Of the reply; 0 as long as its head has not arrived. */
+  #status = 0
 
   constructor(
     outgoing: Outgoing,
@@ -245,23 +250,24 @@ class RunningExchange implements Exchange, Dispatcher.DispatchHandler {
     statusMessage = '',
   ): void {
     if (this.#over || status < 200) return
-    this.#headArrived = true
-    // undici decodes the reason as UTF-8; Node writes latin1, so this gives the bytes back.
-    const reason = Buffer.from(statusMessage).toString('latin1')
-    this.#handler.head(status, reason, latin1(controller.rawHeaders))
+    this.#status = status
+    this.#tell(() => this.#handler.head(status, reasonOf(statusMessage), latin1(controller.rawHeaders)))
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (!this.#over) this.#handler.data(chunk)
+    if (!this.#over) this.#tell(() => this.#handler.data(chunk))
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
     if (this.#over) return
-    this.#over = true
+    const socket = this.#line?.socket
     // undici takes a reset for the end of a body that has no length and no chunks.
-    const reset = this.#line?.socket?.errored
-    if (reset) this.#handler.fault('died_mid_body', reset)
-    else this.#handler.end(latin1(controller.rawTrailers))
+    const reset = socket?.errored
+    if (reset) return this.#fail('died_mid_body', reset)
+    this.#tell(() => this.#handler.end(latin1(controller.rawTrailers)))
+    this.#over = true
+    // Answered before the engine has read the body: what is left of it would stand in front of the next request.
+    if (socket && socket.writableLength > 0) socket.destroy()
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -272,9 +278,30 @@ class RunningExchange implements Exchange, Dispatcher.DispatchHandler {
       fresh((dispatcher) => this.send(dispatcher))
       return
     }
+    if (this.#status === 304 && codeOf(error) === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') {
+      // The length is that of the body which a 304 does not bring (RFC 9110, 8.6); undici misses the body.
+      this.#tell(() => this.#handler.end([]))
+      this.#over = true
+      return
+    }
+    if (this.#status > 0) this.#fail('died_mid_body', error)
+    else this.#fail(this.#written ? 'reset_before_head' : 'unreachable', error)
+  }
+
+  #fail(fault: UpstreamFault, error: Error): void {
     this.#over = true
-    if (this.#headArrived) this.#handler.fault('died_mid_body', error)
-    else this.#handler.fault(this.#written ? 'reset_before_head' : 'unreachable', error)
+    this.#handler.fault(fault, error)
+  }
+
+  /** undici must not see a throw: it would call back no more, and the client would wait for ever. */
+  #tell(step: () => void): void {
+    try {
+      step()
+    } catch (error) {
+      if (this.#over) return
+      this.abort()
+      this.#fail('died_mid_body', error as Error)
+    }
   }
 
   #mayGoAgain(): boolean {
@@ -283,6 +310,11 @@ class RunningExchange implements Exchange, Dispatcher.DispatchHandler {
 }
 
 const abandoned = new Error('The exchange was abandoned.')
+
+/** undici decodes the reason as UTF-8; Node writes latin1, so this gives the bytes back, but for those that Node refuses to write. */
+function reasonOf(statusMessage: string): string {
+  return Buffer.from(statusMessage).toString('latin1').replace(/[^\t\x20-\x7e\x80-\xff]/g, ' ')
+}
 
 function latin1(raw: Dispatcher.DispatchController['rawHeaders']): string[] {
   return Array.isArray(raw) ? raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1'))) : []

@@ -45,7 +45,10 @@ t.test('a declared length over the limit is refused before a byte is sent', asyn
 t.test('an unknown expectation is a 417 [case 17]', async (t) => {
   const engine = await startRawEngine(t)
   const proxy = await startProxy(t, engine.origin)
-  t.match(await sendBytes(proxy.port, 'POST /v1/x HTTP/1.1\r\nhost: x\r\nconnection: close\r\nexpect: tea\r\ncontent-length: 0\r\n\r\n'), /^HTTP\/1\.1 417 /)
+  for (const body of ['', 'text']) {
+    const answer = await sendBytes(proxy.port, `POST /v1/x HTTP/1.1\r\nhost: x\r\nexpect: tea\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+    t.match(answer, /^HTTP\/1\.1 417 [^]*"code":"expectation_failed"/)
+  }
   t.equal(engine.connections(), 0)
 })
 

@@ -28,8 +28,13 @@ for (const [what, bytes] of Object.entries(twoReadings)) {
 t.test('CONNECT opens no tunnel', async (t) => {
   const before = engine.connections()
   const answer = await sendBytes(proxy.port, 'CONNECT 127.0.0.1:1 HTTP/1.1\r\nhost: x\r\n\r\n')
-  t.notMatch(answer, /^HTTP\/1\.1 2/)
+  t.match(answer, /^HTTP\/1\.1 404 [^]*"code":"route_not_allowed"/)
   t.equal(engine.connections(), before)
+})
+
+t.test('CONNECT behind a request does not cost its reply', async (t) => {
+  const answer = await sendBytes(proxy.port, 'POST /v1/x HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\ntextCONNECT 127.0.0.1:1 HTTP/1.1\r\nhost: x\r\n\r\n')
+  t.match(answer, /^HTTP\/1\.1 200 [^]*\r\n\r\ntextHTTP\/1\.1 404 [^]*"code":"route_not_allowed"/)
 })
 
 t.test('OPTIONS of the whole server goes to no engine', async (t) => {
