@@ -58,7 +58,6 @@ interface FoundPlace {
 }
 
 const noPlace: FoundPlace = { place: null, fault: null }
-const faultWithoutPlace = (fault: unknown): FoundPlace => ({ place: null, fault })
 
 /** The handler of every POST to an endpoint of conversations; it answers each, and fails open (server.ts). */
 export function createConversationHandler(options: ConversationOptions): ConversationHandler {
@@ -66,7 +65,7 @@ export function createConversationHandler(options: ConversationOptions): Convers
   const warned = new Set<string | null>()
 
   return async (request, relay, endpoint) => {
-    const found = mode === 'off' ? noPlace : await records.place(request, endpoint).then((place) => ({ place, fault: null }), faultWithoutPlace)
+    const found = mode === 'off' ? noPlace : placeOf(request, endpoint)
     const grown = found.place?.grown && { plain: found.place.grown.evidence.plain, growth: found.place.grown.growth }
     const plain = recogniser.plainOf(request.headers, request.body, grown)
     if (plain) return passMain(request, relay, found, plain)
@@ -77,13 +76,21 @@ export function createConversationHandler(options: ConversationOptions): Convers
       case 'main':
         return passMain(request, relay, found, null)
       case 'possible':
-        if (read && await isSummary(request, read, kind.agent)) return new SummaryRequest(options, request, endpoint, read, { kind: 'summary', agent: kind.agent }, kind.agent === null).answer(relay)
+        if (read && isSummary(request, read, kind.agent)) return new SummaryRequest(options, request, endpoint, read, { kind: 'summary', agent: kind.agent }, kind.agent === null).answer(relay)
         return request.gone.aborted ? undefined : passMain(request, relay, found, null)
       case 'side':
         return void await relay.pass(request)
       case 'summary':
       case 'conversation-summary':
         return new SummaryRequest(options, request, endpoint, read, kind).answer(relay)
+    }
+  }
+
+  function placeOf(request: ClientRequest, endpoint: Endpoint): FoundPlace {
+    try {
+      return { place: records.place(request, endpoint), fault: null }
+    } catch (fault) {
+      return { place: null, fault }
     }
   }
 
@@ -102,12 +109,12 @@ export function createConversationHandler(options: ConversationOptions): Convers
   }
 
   /** Whether a recorded conversation makes a summary of a request; of an agent's it is one unless that speaks against it. */
-  async function isSummary(request: ClientRequest, read: ReadRequest, agent: Agent | null): Promise<boolean> {
+  function isSummary(request: ClientRequest, read: ReadRequest, agent: Agent | null): boolean {
     if (mode === 'off') return agent !== null
     try {
       const { tenants, sources, store } = options
       const conversation = conversationInHeaders(request.headers, sources) ?? conversationInBody(read, sources)
-      const choice = chooseEvidence(await store.candidates(tenants.of(request.rawHeaders, request.target)), searchFor(read, { conversation, agent }, sources))
+      const choice = chooseEvidence(store.candidates(tenants.of(request.rawHeaders, request.target)), searchFor(read, { conversation, agent }, sources))
       if (agent) return !('fits' in choice) || choice.fits.every(({ coverage }) => coverage.foreignFront.length > 0)
       return 'fits' in choice && choice.fits.some((fit) => isSummaryOf(read.chat, fit))
     } catch (error) {
@@ -250,12 +257,12 @@ class SummaryRequest {
       }
       return
     }
-    await this.#learn(fork, evidence, sent, receipt ?? this.#receipt('forked', null, { eligible: true, forkSent: true }))
+    this.#learn(fork, evidence, sent, receipt ?? this.#receipt('forked', null, { eligible: true, forkSent: true }))
   }
 
   /** What a fork's reply teaches about the engine and about its evidence. */
-  async #learn(fork: Fork, evidence: Evidence, sent: SentFork, receipt: Receipt): Promise<void> {
-    const { planner, store, log } = this.#options
+  #learn(fork: Fork, evidence: Evidence, sent: SentFork, receipt: Receipt): void {
+    const { planner, log } = this.#options
     const { promptIds, reply, verdict, firstTokenAt } = sent
     // By the `tokens` placement the engine would only echo what it was given.
     const confirmed = fork.shape === null && promptIds ? promptIds.length === fork.ids.length && commonPrefix(promptIds, fork.ids) === fork.ids.length : null
@@ -268,7 +275,16 @@ class SummaryRequest {
       log.warn('the engine reported the last forks as not cached; forking pauses')
     }
     // A fork that was not what had been proven would not be what is proven the next time either.
-    if (verdict?.valid === false || confirmed === false) await store.amend({ ...evidence, forkFailed: true }).catch((error: unknown) => log.warn(faultFields(error), 'a failed fork could not be noted'))
+    if (verdict?.valid === false || confirmed === false) this.#noteFailed(evidence)
+  }
+
+  #noteFailed(evidence: Evidence): void {
+    const { store, log } = this.#options
+    try {
+      store.amend({ ...evidence, forkFailed: true })
+    } catch (error) {
+      log.warn(faultFields(error), 'a failed fork could not be noted')
+    }
   }
 
   #receipt(decision: Decision, reason: Reason | null, { eligible, forkSent }: { eligible: boolean, forkSent: boolean }): Receipt {

@@ -10,7 +10,7 @@ interface Tombstone extends ExpiredEvidence {
 }
 
 interface Entry {
-  readonly bytes: number
+  bytes: number
   /** Its place among all evidence, among the tenant's, and among its conversation's. */
   readonly use: Use<Evidence>
   readonly ofTenant: Membership
@@ -24,6 +24,7 @@ interface Membership {
   readonly use: Use<Evidence>
 }
 
+const none: readonly Evidence[] = []
 const maxTombstones = 4096
 /** About what a tombstone takes in memory. */
 const tombstoneBytes = 256
@@ -55,33 +56,37 @@ export class MemoryStore implements EvidenceStore {
     this.#conversationOf = options.conversationOf ?? (({ conversation }) => conversation)
   }
 
-  async candidates(tenant: string): Promise<Candidates> {
+  candidates(tenant: string): Candidates {
     this.#expire(true)
     const live = this.#byTenant.get(tenant)?.newest() ?? []
     return { live, expired: this.#tombstones.filter((tombstone) => tombstone.tenant === tenant) }
   }
 
-  async lines(owner: LineOwner, limit: number): Promise<readonly Evidence[]> {
-    return this.#lines.get(lineKey(owner))?.newest(limit) ?? []
+  lines(owner: LineOwner, limit: number): readonly Evidence[] {
+    return this.#lines.get(lineKey(owner))?.newest(limit) ?? none
   }
 
-  async put(evidence: Evidence, supersedes?: string): Promise<void> {
+  has(id: string): boolean {
+    return this.#entries.has(id)
+  }
+
+  put(evidence: Evidence, supersedes: string = evidence.id): void {
     this.#expire(false)
-    this.#remove(evidence.id)
     const bytes = evidenceBytes(evidence)
-    // Before the one that it supersedes goes: an index is not made anew for each request.
-    if (bytes <= this.#maxBytes) this.#add(evidence, bytes)
-    if (supersedes !== undefined && supersedes !== evidence.id) this.#remove(supersedes)
+    if (supersedes !== evidence.id) this.#remove(evidence.id)
+    const entry = this.#entries.get(supersedes)
+    if (entry && bytes <= this.#maxBytes && isSameLine(entry.use.value, evidence)) {
+      this.#renew(entry, evidence, bytes)
+    } else {
+      this.#remove(supersedes)
+      if (bytes <= this.#maxBytes) this.#add(evidence, bytes)
+    }
     this.#evict()
   }
 
-  async amend(evidence: Evidence): Promise<void> {
+  amend(evidence: Evidence): void {
     const kept = this.#entries.get(evidence.id)?.use.value
-    if (kept) await this.put({ ...kept, ids: evidence.ids ?? kept.ids, forkFailed: kept.forkFailed || evidence.forkFailed })
-  }
-
-  async drop(tenant: string, id: string): Promise<void> {
-    if (this.#entries.get(id)?.use.value.tenant === tenant) this.#remove(id)
+    if (kept) this.put({ ...kept, ids: evidence.ids ?? kept.ids, forkFailed: kept.forkFailed || evidence.forkFailed })
   }
 
   size(): { entries: number, bytes: number } {
@@ -125,6 +130,17 @@ export class MemoryStore implements EvidenceStore {
     this.#bytes += bytes
   }
 
+  /** The same line goes on: its places in the orders stay its own. */
+  #renew(entry: Entry, evidence: Evidence, bytes: number): void {
+    this.#entries.delete(entry.use.value.id)
+    this.#entries.set(evidence.id, entry)
+    this.#bytes += bytes - entry.bytes
+    entry.bytes = bytes
+    this.#all.renew(entry.use, evidence)
+    entry.ofTenant.order.renew(entry.ofTenant.use, evidence)
+    entry.ofConversation.order.renew(entry.ofConversation.use, evidence)
+  }
+
   #remove(id: string): void {
     const entry = this.#entries.get(id)
     if (!entry) return
@@ -134,6 +150,10 @@ export class MemoryStore implements EvidenceStore {
     leave(this.#byTenant, entry.ofTenant)
     leave(this.#lines, entry.ofConversation)
   }
+}
+
+function isSameLine(a: LineOwner, b: LineOwner): boolean {
+  return a.tenant === b.tenant && a.endpoint === b.endpoint && a.conversation === b.conversation
 }
 
 function lineKey({ tenant, endpoint, conversation }: LineOwner): string {

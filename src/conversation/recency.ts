@@ -3,7 +3,7 @@
 
 /** A value's place in the order. */
 export interface Use<T> {
-  readonly value: T
+  value: T
   newer: Use<T> | undefined
   older: Use<T> | undefined
 }
@@ -27,6 +27,18 @@ export class Recency<T> {
     else this.#oldest = use
     this.#newest = use
     return use
+  }
+
+  /** Puts a value in the place of another, as the most recently used. */
+  renew(use: Use<T>, value: T): void {
+    use.value = value
+    if (use === this.#newest) return
+    this.remove(use)
+    use.newer = undefined
+    use.older = this.#newest
+    if (this.#newest) this.#newest.newer = use
+    else this.#oldest = use
+    this.#newest = use
   }
 
   /** @param use a place in this order, which is none from now on */

@@ -38,26 +38,30 @@ export class Records {
   }
 
   /** Finds the place of a request, whatever it turns out to be; null where its body is encoded and so never evidence. */
-  async place(request: ClientRequest, endpoint: Endpoint): Promise<Place | null> {
+  place(request: ClientRequest, endpoint: Endpoint): Place | null {
     if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') return null
     const { store, tenants, sources } = this.#options
     const owner = { tenant: tenants.of(request.rawHeaders, request.target), endpoint, conversation: conversationInHeaders(request.headers, sources) }
-    return { ...owner, grown: lineOf(await store.lines(owner, maxCompared), request.body) }
+    return { ...owner, grown: lineOf(store.lines(owner, maxCompared), request.body) }
   }
 
   /** The observer for a main request's reply. @param plain what a search for markers found of the request */
   observe(request: ClientRequest, place: Place, plain: Plain | null): ReplyObserver {
     const { keepReplies, onFault } = this.#options
     return new ReplyRecorder(place.endpoint.reply, { keepWhole: keepReplies }, (reply) => {
-      this.#record(request, place, plain, reply).catch(onFault)
+      try {
+        this.#record(request, place, plain, reply)
+      } catch (error) {
+        onFault(error)
+      }
     })
   }
 
-  async #record(request: ClientRequest, place: Place, plain: Plain | null, { status, rawHeaders, reply, cleanEnd }: RecordedReply): Promise<void> {
+  #record(request: ClientRequest, place: Place, plain: Plain | null, { status, rawHeaders, reply, cleanEnd }: RecordedReply): void {
     if (!endedWell(status, reply, cleanEnd)) return
     const { store, keepReplies } = this.#options
     const { tenant, endpoint, conversation } = place
-    const grown = await this.#stillGrown(place, request.body)
+    const grown = this.#stillGrown(place, request.body)
     const evidence: Evidence = {
       id: randomUUID(),
       tenant,
@@ -74,14 +78,14 @@ export class Records {
       ids: null,
       forkFailed: false,
     }
-    await store.put(evidence, grown?.id)
+    store.put(evidence, grown?.id)
     if (!grown) this.#options.onNewLine(evidence, request)
   }
 
   /** The line may have grown while the reply ran: by the same request, sent twice. */
-  async #stillGrown(place: Place, body: Buffer): Promise<Evidence | undefined> {
-    const lines = await this.#options.store.lines(place, maxCompared)
-    return lines[0] && lines[0].id === place.grown?.evidence.id ? lines[0] : lineOf(lines, body)?.evidence
+  #stillGrown({ grown, ...owner }: Place, body: Buffer): Evidence | undefined {
+    const { store } = this.#options
+    return grown && store.has(grown.evidence.id) ? grown.evidence : lineOf(store.lines(owner, maxCompared), body)?.evidence
   }
 }
 

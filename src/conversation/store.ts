@@ -19,24 +19,25 @@ export interface Candidates {
 }
 
 export interface EvidenceStore {
-  candidates(tenant: string): Promise<Candidates>
+  candidates(tenant: string): Candidates
   /**
    * The most recently used lines of one conversation, or of those without an id: for every main request, so it must not
    * take longer the more is kept.
    * @param limit how many at most
    */
-  lines(owner: LineOwner, limit: number): Promise<readonly Evidence[]>
+  lines(owner: LineOwner, limit: number): readonly Evidence[]
+  /** Whether an entry is still there: neither superseded nor out of room. */
+  has(id: string): boolean
   /**
-   * Keeps evidence, replacing an entry of the same id.
-   * @param supersedes id of the entry of the same line that it grew from, to be dropped with it
+   * Keeps evidence.
+   * @param supersedes id of the entry of the same line that it grew from: it takes its place
    */
-  put(evidence: Evidence, supersedes?: string): Promise<void>
+  put(evidence: Evidence, supersedes?: string): void
   /**
    * Keeps what was learned of an entry (ids, a failed fork), unless the entry has gone meanwhile. What was learned
    * already stays: two plans of one entry may run at once.
    */
-  amend(evidence: Evidence): Promise<void>
-  drop(tenant: string, id: string): Promise<void>
+  amend(evidence: Evidence): void
   /** For metrics. */
   size(): { readonly entries: number, readonly bytes: number }
 }

@@ -46,7 +46,7 @@ export async function decide(
   if (summary === null || !isWholeJson(summary.body)) return none('unreadable_body')
   // The wanted reply is a tool call, whatever the tools of the conversation are.
   if (forcesTool(summary.chat)) return none('unforkable_options')
-  const candidates = await store.candidates(question.tenant)
+  const candidates = store.candidates(question.tenant)
   const found = question.byId
     ? questionById(evidenceById(candidates, question.conversation, sources), noneById(candidates, question.conversation), summary)
     : questionByContent(chooseEvidence(candidates, searchFor(summary, question, sources)), summary)
@@ -54,7 +54,7 @@ export async function decide(
   const decided = await plan(planner, found, facts, asker)
   const { evidence, request } = found
   // Ids are kept with the evidence, so that the next plan asks less.
-  if (decided.learned && decided.learned !== evidence.ids) await store.amend({ ...evidence, ids: decided.learned })
+  if (decided.learned && decided.learned !== evidence.ids) store.amend({ ...evidence, ids: decided.learned })
   return { plan: ifStillTrue(decided, planner.engine), evidence, request }
 }
 

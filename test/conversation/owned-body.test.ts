@@ -18,7 +18,7 @@ t.test('evidence keeps its own bytes in memory and not the buffer that they were
   const read = Buffer.alloc(64 * 1024)
   const length = read.write('{"messages":[{"role":"user","content":"hi"}]}')
   const request = { rawHeaders: [], headers: {}, body: read.subarray(0, length) } as unknown as ClientRequest
-  const observer = records.observe(request, (await records.place(request, chat))!, null)
+  const observer = records.observe(request, records.place(request, chat)!, null)
   observer.head(200, ['content-type', 'application/json'])
   observer.data(Buffer.from('{"choices":[{"index":0,"message":{"content":"x"},"finish_reason":"stop"}]}'))
   const kept = new Promise<{ body: Buffer }>((resolve) => recorded.once('evidence', resolve))
