@@ -51,8 +51,9 @@ export function composeHandler(config: Config, { agents, upstream, ledger, regis
   /** Calibrates in the background, so that the first summary does not wait for it. */
   const calibrateFor = async (evidence: Evidence, request: ClientRequest): Promise<void> => {
     const asker = { credentials: tenants.credentials(request.rawHeaders), signal: engine.background() }
+    if (!(await lookAt(asker))?.prefixCaching) return
     const read = evidenceRequest(evidence)
-    if (read && (await lookAt(asker))?.prefixCaching) await engine.calibration(read, asker)
+    if (read) await engine.calibration(read, asker)
   }
   const onFault = (message: string) => (error: unknown) => log.warn(faultFields(error), message)
 

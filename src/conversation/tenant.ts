@@ -19,10 +19,13 @@ export function keyedHash(...parts: string[]): string {
 
 export class Tenants {
   readonly #headers: readonly string[]
+  /** Most headers are told from all of them by their length. */
+  readonly #lengths: ReadonlySet<number>
 
   /** @param further names of credential headers beside the usual ones (tenant.headers) */
   constructor(further: readonly string[]) {
     this.#headers = [...new Set([...credentialHeaders, ...further.map((name) => name.toLowerCase())])].sort()
+    this.#lengths = new Set(this.#headers.map(({ length }) => length))
   }
 
   /**
@@ -47,7 +50,7 @@ export class Tenants {
   credentials(rawHeaders: readonly string[]): string[] {
     const credentials: string[] = []
     for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
-      if (this.#headers.includes(rawHeaders[i]!.toLowerCase())) credentials.push(rawHeaders[i]!, rawHeaders[i + 1]!)
+      if (this.#lengths.has(rawHeaders[i]!.length) && this.#headers.includes(rawHeaders[i]!.toLowerCase())) credentials.push(rawHeaders[i]!, rawHeaders[i + 1]!)
     }
     return credentials
   }

@@ -75,7 +75,7 @@ function parsed(json: Buffer): WireReply | null {
   }
 }
 
-const promptIds = '"prompt_token_ids":['
+const promptIds = Buffer.from('"prompt_token_ids":[')
 
 /** Leaves out the ids of a long prompt, which are read from their bytes: as boxed numbers they cost more than all the rest. */
 function withoutPromptIds(json: Buffer): Buffer {
