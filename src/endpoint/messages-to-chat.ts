@@ -4,7 +4,7 @@
 
 import { array, member, object } from '../engine/prompt.ts'
 import { readChatRequest, stringMember, topMembers } from '../wire/chat-request.ts'
-import { bytesOf, elementsOf, isNull, memberNamed, membersOf, stringAt, type Member, type Slice } from '../wire/json-slices.ts'
+import { bytesOf, elementsOf, isNull, memberNamed, membersOf, stringAt, stringNamed, type Member, type Slice } from '../wire/json-slices.ts'
 import type { AsChat } from './endpoint.ts'
 
 /** Its top-level members too; no key twice. */
@@ -282,6 +282,5 @@ function text(of: string): Buffer {
 
 /** The JSON string under a key of an object, quotes and all. */
 function stringSlice(body: Buffer, of: Slice, key: string): Buffer | null {
-  const value = memberNamed(membersOf(body, of.start) ?? [], key)?.value
-  return value && body[value.start] === quote ? bytesOf(body, value) : null
+  return stringNamed(body, membersOf(body, of.start) ?? [], key)
 }

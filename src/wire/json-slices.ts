@@ -158,6 +158,18 @@ export function stringAt(bytes: Buffer, slice: Slice): string | null {
   }
 }
 
+/** The text under a key, or null. */
+export function textNamed(bytes: Buffer, members: readonly Member[], key: string): string | null {
+  const value = memberNamed(members, key)?.value
+  return value ? stringAt(bytes, value) : null
+}
+
+/** The JSON string under a key, quotes and all, or null. */
+export function stringNamed(bytes: Buffer, members: readonly Member[], key: string): Buffer | null {
+  const value = memberNamed(members, key)?.value
+  return value && bytes[value.start] === quote ? bytesOf(bytes, value) : null
+}
+
 /** Whether a slice holds the word null. */
 export function isNull(bytes: Buffer, slice: Slice): boolean {
   return slice.end - slice.start === 4 && bytes[slice.start] === 0x6e
