@@ -24,7 +24,6 @@ interface Membership {
   readonly use: Use<Evidence>
 }
 
-const none: readonly Evidence[] = []
 const maxTombstones = 4096
 /** About what a tombstone takes in memory. */
 const tombstoneBytes = 256
@@ -63,7 +62,7 @@ export class MemoryStore implements EvidenceStore {
   }
 
   lines(owner: LineOwner, limit: number): readonly Evidence[] {
-    return this.#lines.get(lineKey(owner))?.newest(limit) ?? none
+    return this.#lines.get(lineKey(owner))?.newest(limit) ?? []
   }
 
   has(id: string): boolean {
@@ -73,13 +72,15 @@ export class MemoryStore implements EvidenceStore {
   put(evidence: Evidence, supersedes: string = evidence.id): void {
     this.#expire(false)
     const bytes = evidenceBytes(evidence)
-    if (supersedes !== evidence.id) this.#remove(evidence.id)
     const entry = this.#entries.get(supersedes)
-    if (entry && bytes <= this.#maxBytes && isSameLine(entry.use.value, evidence)) {
+    const goesOn = entry !== undefined && isSameLine(entry.use.value, evidence)
+    if (!goesOn || supersedes !== evidence.id) this.#remove(evidence.id)
+    if (bytes > this.#maxBytes) {
+      if (goesOn) this.#remove(supersedes)
+    } else if (goesOn) {
       this.#renew(entry, evidence, bytes)
     } else {
-      this.#remove(supersedes)
-      if (bytes <= this.#maxBytes) this.#add(evidence, bytes)
+      this.#add(evidence, bytes)
     }
     this.#evict()
   }

@@ -22,10 +22,8 @@ export class Recency<T> {
 
   /** @returns its place, as the most recently used */
   add(value: T): Use<T> {
-    const use: Use<T> = { value, newer: undefined, older: this.#newest }
-    if (this.#newest) this.#newest.newer = use
-    else this.#oldest = use
-    this.#newest = use
+    const use: Use<T> = { value, newer: undefined, older: undefined }
+    this.#toFront(use)
     return use
   }
 
@@ -34,11 +32,7 @@ export class Recency<T> {
     use.value = value
     if (use === this.#newest) return
     this.remove(use)
-    use.newer = undefined
-    use.older = this.#newest
-    if (this.#newest) this.#newest.newer = use
-    else this.#oldest = use
-    this.#newest = use
+    this.#toFront(use)
   }
 
   /** @param use a place in this order, which is none from now on */
@@ -47,6 +41,14 @@ export class Recency<T> {
     else this.#newest = older
     if (older) older.newer = newer
     else this.#oldest = newer
+  }
+
+  #toFront(use: Use<T>): void {
+    use.newer = undefined
+    use.older = this.#newest
+    if (this.#newest) this.#newest.newer = use
+    else this.#oldest = use
+    this.#newest = use
   }
 
   /** The most recently used first, at most `limit` of them. */

@@ -83,9 +83,10 @@ export class Records {
   }
 
   /** The line may have grown while the reply ran: by the same request, sent twice. */
-  #stillGrown({ grown, ...owner }: Place, body: Buffer): Evidence | undefined {
+  #stillGrown(place: Place, body: Buffer): Evidence | undefined {
     const { store } = this.#options
-    return grown && store.has(grown.evidence.id) ? grown.evidence : lineOf(store.lines(owner, maxCompared), body)?.evidence
+    const { grown } = place
+    return grown && store.has(grown.evidence.id) ? grown.evidence : lineOf(store.lines(place, maxCompared), body)?.evidence
   }
 }
 

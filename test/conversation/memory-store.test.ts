@@ -40,6 +40,9 @@ t.test('tenants see only their own evidence, and replace only their own', async 
   t.strictSame(live(memory), ['a'])
   t.strictSame(live(memory, 'u'), ['c'])
   t.strictSame(memory.size(), { entries: 2, bytes: 2 * (small + 2) })
+  memory.put(evidenceOf('{}', { id: 'd', tenant: 'u' }), 'a')
+  t.strictSame(live(memory), ['a'])
+  t.strictSame(live(memory, 'u'), ['d', 'c'])
 })
 
 t.test('a line’s evidence takes the place of what it grew from', async (t) => {
