@@ -21,6 +21,9 @@ const tellingTogether = telling
 /** A label ends in a mark. */
 const ending = /[:\]>)}*|=—-]["'`]?[ \t]*$/
 
+/** Stands in a stretch for a label: what is around it does not become neighbours. */
+const mark = '\u0000'
+
 /** Stands in a label for the name of the call that a result answers: the name of any call of the conversation. */
 const anyName = '\u0000'
 
@@ -45,7 +48,7 @@ export class LearnedLabels {
 
   /** A stretch of a transcript with a mark in the place of each. */
   without(stretch: string): string {
-    return this.isEmpty ? stretch : stretch.replace(this.#any, anyName)
+    return this.isEmpty ? stretch : stretch.replace(this.#any, mark)
   }
 
   /** Those that stand in a stretch of a transcript. */

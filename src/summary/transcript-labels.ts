@@ -21,8 +21,12 @@ const cuts = 'truncated cut omitted elided hidden'
 const labelWords = setOf(`${roles} ${contents} ${cuts} call calls function name id uuid index from role type args arguments ` +
   'more characters chars bytes line lines tokens xml json mode act additional kwargs metadata status success')
 const contentWords = setOf(`${roles} ${contents}`)
+const cutWords = setOf(cuts)
 /** What a tag has around the name of a call. */
 const callTags = setOf('tool function action call calls event')
+/** What the name of a call may stand behind. */
+const namesCalls = setOf('tool tools call calls function action observation event name id type from')
+/** What a tag or an object says of itself, and not of what was said. */
 const attributes = /^(?:role|type|name|id|key|status|mode)$/
 
 /** Longest gap that can be a label, in characters. */
@@ -88,17 +92,14 @@ function hasContent(plain: string): boolean {
 }
 
 function isContentKey(key: string): boolean {
-  const words = wordsOf(key)
-  return contentWords.has(words.at(-1)!)
+  return contentWords.has(wordsOf(key).at(-1)!)
 }
 
 /** `[output omitted]`, `... 12 more characters truncated`. */
 function isCutMark(text: string): boolean {
   const words = wordsOf(text)
-  return words.every((word) => labelWords.has(word)) && words.some((word) => isCutWord.has(word))
+  return words.every((word) => labelWords.has(word)) && words.some((word) => cutWords.has(word))
 }
-
-const isCutWord = setOf(cuts)
 
 function isLabelRun(text: string, run: RegExpExecArray, ofPieces: ReadonlySet<string>): boolean {
   const before = text.slice(Math.max(0, run.index - 64), run.index)
@@ -119,7 +120,7 @@ const marksBefore = /(?:[[\]<>({#*/"'=…]|["']\s*:|\.\.|--)\s*$/
 function isSaid(before: string, behind: string, words: readonly string[], ofPieces: ReadonlySet<string>): boolean {
   const areOfPieces = words.every((word) => ofPieces.has(word))
   if (/^\\*["']/.test(behind)) {
-    if (/^\\*["']\s*[:=]/.test(behind) || words.some((word) => isCutWord.has(word))) return false
+    if (/^\\*["']\s*[:=]/.test(behind) || words.some((word) => cutWords.has(word))) return false
     if (!/["']$/.test(before)) return true
     const key = keyBefore(before)
     return key === undefined ? !areOfPieces : isContentKey(key)
@@ -147,5 +148,3 @@ function isLabelled(before: string, words: readonly string[], ofPieces: Readonly
   return /^(?:role|type|name|id)$/i.test(label) || (words.every((word) => ofPieces.has(word)) && namesCalls.has(wordsOf(label).at(-1)!))
 }
 
-/** What the name of a call may stand behind. */
-const namesCalls = setOf('tool tools call calls function action observation event name id type from')

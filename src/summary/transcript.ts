@@ -90,7 +90,7 @@ interface Claim {
 
 /** What stands in front of a match. */
 interface Gap {
-  readonly gap: string
+  readonly text: string
   readonly shape: string
   readonly labels: Labels
 }
@@ -107,7 +107,7 @@ function alignFrom(transcript: string, evidence: ChatRequest, firstIndex: number
     const { matched, end, gaps } = match
     // Where results are blank, nothing but labels stands between a call and what follows, and no result of another call.
     if (matched && claims.findLast(({ found }) => found)?.blank && (match.first === 'result' || !isLabel(gaps[0]!, plainly(around)))) break
-    claims.push({ unit, end, found: matched, blank: match.blank, gaps: gaps.map((gap) => ({ gap, shape: shapeOf(gap, around), labels: around })) })
+    claims.push({ unit, end, found: matched, blank: match.blank, gaps: gaps.map((text) => ({ text, shape: shapeOf(text, around), labels: around })) })
     index = unit.to
     at = end
     words = matched ? unit.labels : around.words
@@ -133,7 +133,7 @@ const hasLines = /[\p{L}\p{N}].*\n[^]*[\p{L}\p{N}]/u
  * What a gap says: nothing where it is a label, and a label of the agent's own is kept where it stands first. What has the
  * lines of several labels and stands in one place alone is a message that says what a label says.
  */
-function worthKeeping({ gap, labels }: Gap, comesAgain: boolean, told: Set<string>): string[] {
+function worthKeeping({ text: gap, labels }: Gap, comesAgain: boolean, told: Set<string>): string[] {
   if (!isLabel(gap, labels) || (!comesAgain && hasLines.test(gap))) return [gap]
   if (isLabel(gap, plainly(labels))) return []
   const news = labels.learned.in(gap).filter((label) => !told.has(label))
@@ -286,10 +286,11 @@ function callAt(transcript: string, piece: Piece, { from, limit, labels, isFirst
     let end = start + name.length
     const shown = values.every((_, i) => {
       const match = textAt(transcript, piece, i + 1, true, 'value', { from: end, limit: end + maxInside, labels })
-      const before = match && transcript.slice(end, match.start)
-      if (!match || !isLabel(`(${before}`, labels)) return false
+      if (!match) return false
+      const before = transcript.slice(end, match.start)
+      if (!isLabel(`(${before}`, labels)) return false
       end = match.end
-      inside.push(before!, ...match.inside)
+      inside.push(before, ...match.inside)
       return true
     })
     if (shown) return { start, end, inside }
