@@ -77,10 +77,7 @@ export function createTrafficServer(options: TrafficOptions): TrafficServer {
     serverFactory() {
       server = createHttpServer(config.limits.header_bytes, receive, mayUpgrade)
       connections = trackConnections(server, config.limits.connections)
-      server.on('checkExpectation', (request, response) => {
-        response.shouldKeepAlive = false
-        refuse(request, response, errorsAt(mayPass(request.url!)), 'expectation_failed', replyHeaders)
-      })
+      server.on('checkExpectation', (request, response) => receive(request, response, 'expectation_failed'))
       server.on('connect', (_request, socket: Socket) => refuseTunnel(takeUpgraded(socket, upgraded)))
       // Older versions of Node cannot leave other upgrades to the HTTP server: there no websocket is made.
       if (options.connect && 'shouldUpgradeCallback' in server) server.on('upgrade', (request, socket: Socket, head) => openTunnel(options.connect!, request, socket, head))
@@ -96,14 +93,15 @@ export function createTrafficServer(options: TrafficOptions): TrafficServer {
     },
   })
 
-  function receive(request: IncomingMessage, response: ServerResponse): void {
-    handle(request, response).catch((error: unknown) => {
+  /** @param refusal why the request is not read, if it is not */
+  function receive(request: IncomingMessage, response: ServerResponse, refusal?: ErrorCode): void {
+    handle(request, response, refusal).catch((error: unknown) => {
       log.error(faultFields(error), 'a request failed inside warmfork')
       response.destroy()
     })
   }
 
-  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function handle(request: IncomingMessage, response: ServerResponse, refusal?: ErrorCode): Promise<void> {
     const receivedAt = performance.now()
     const target = request.url!
     const path = mayPass(target)
@@ -116,6 +114,7 @@ export function createTrafficServer(options: TrafficOptions): TrafficServer {
       return refuse(request, response, errorsAt(path), 'too_many_connections', replyHeaders)
     }
     if (path === undefined) return refuse(request, response, errorsAt(path), 'route_not_allowed', replyHeaders)
+    if (refusal) return refuse(request, response, errorsAt(path), refusal, replyHeaders)
     const reading = await readBody(request, config.limits.body_bytes)
     if (reading.kind === 'gone') return
     if (reading.kind === 'too_large') return refuse(request, response, errorsAt(path), 'body_too_large', replyHeaders)

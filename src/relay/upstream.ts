@@ -264,8 +264,7 @@ class RunningExchange implements Exchange, Dispatcher.DispatchHandler {
     // undici takes a reset for the end of a body that has no length and no chunks.
     const reset = socket?.errored
     if (reset) return this.#fail('died_mid_body', reset)
-    this.#tell(() => this.#handler.end(latin1(controller.rawTrailers)))
-    this.#over = true
+    this.#finish(latin1(controller.rawTrailers))
     // Answered before the engine has read the body: what is left of it would stand in front of the next request.
     if (socket && socket.writableLength > 0) socket.destroy()
   }
@@ -280,12 +279,15 @@ class RunningExchange implements Exchange, Dispatcher.DispatchHandler {
     }
     if (this.#status === 304 && codeOf(error) === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') {
       // The length is that of the body which a 304 does not bring (RFC 9110, 8.6); undici misses the body.
-      this.#tell(() => this.#handler.end([]))
-      this.#over = true
-      return
+      return this.#finish([])
     }
     if (this.#status > 0) this.#fail('died_mid_body', error)
     else this.#fail(this.#written ? 'reset_before_head' : 'unreachable', error)
+  }
+
+  #finish(rawTrailers: string[]): void {
+    this.#tell(() => this.#handler.end(rawTrailers))
+    this.#over = true
   }
 
   #fail(fault: UpstreamFault, error: Error): void {

@@ -185,12 +185,13 @@ t.test('a refusal whose rest is missing does not look whole [case 9]', async (t)
     await proxy.server.close(50)
     t.match(await answer, { text: /part$/, how: 'ECONNRESET' })
   })
+  const size = 32 * 1024 * 1024
+  const sendLarge: Script = ({ socket }) => {
+    socket.write(`${head}\r\n`)
+    socket.end(Buffer.alloc(size))
+  }
   t.test('without length or chunks, and read slowly, it is whole', async (t) => {
-    const size = 32 * 1024 * 1024
-    const engine = await startRawEngine(t, ({ socket }) => {
-      socket.write(`${head}\r\n`)
-      socket.end(Buffer.alloc(size))
-    })
+    const engine = await startRawEngine(t, sendLarge)
     const proxy = await startProxy(t, engine.origin)
     const client = await openStubborn(proxy.port)
     client.on('data', () => {
@@ -206,11 +207,7 @@ t.test('a refusal whose rest is missing does not look whole [case 9]', async (t)
     client.destroy()
   })
   t.test('without length or chunks, and read too late', async (t) => {
-    const size = 32 * 1024 * 1024
-    const engine = await startRawEngine(t, ({ socket }) => {
-      socket.write(`${head}\r\n`)
-      socket.end(Buffer.alloc(size))
-    })
+    const engine = await startRawEngine(t, sendLarge)
     const proxy = await startProxy(t, engine.origin)
     const client = await openStubborn(proxy.port)
     client.pause()
